@@ -1,0 +1,155 @@
+#include "io.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+
+#define TREE_LEVELS 8
+
+/* Names under way into a struct ck_names. */
+struct listing {
+	struct ck_names names;
+	size_t capacity;
+	bool failed;
+};
+
+static bool listing_grow(struct listing *list)
+{
+	size_t capacity = list->capacity ? 2 * list->capacity : 64;
+	char **names = reallocarray(list->names.names, capacity, sizeof(*names));
+
+	if (!names)
+		return false;
+	list->names.names = names;
+	list->capacity = capacity;
+	return true;
+}
+
+static int listing_add(void *arg, const char *name)
+{
+	struct listing *list = arg;
+	char *copy = NULL;
+
+	if (list->names.count < list->capacity || listing_grow(list))
+		copy = strdup(name);
+	if (!copy) {
+		list->failed = true;
+		return 1;
+	}
+	list->names.names[list->names.count++] = copy;
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int ck_io_list(const struct ck_io *io, const char *path, struct ck_names *out, struct ck_error *err)
+{
+	struct listing list = {.names = {NULL, 0}, .capacity = 0, .failed = false};
+	int rc = CK_OK;
+
+	if (io->ops->readdir(io, path, listing_add, &list) < 0)
+		rc = ck_fail_errno(err, errno, "%s: read directory", path);
+	else if (list.failed)
+		rc = ck_fail(err, CK_ENOMEM, "%s: out of memory after %zu names", path,
+			     list.names.count);
+	if (rc) {
+		ck_names_fini(&list.names);
+		return rc;
+	}
+	if (list.names.count)
+		qsort(list.names.names, list.names.count, sizeof(char *), compare_names);
+	*out = list.names;
+	return CK_OK;
+}
+
+void ck_names_fini(struct ck_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->names[i]);
+	free(names->names);
+	*names = (struct ck_names){NULL, 0};
+}
+
+/* A removal under way: the first failure is the answer, whatever comes after it. */
+struct removal {
+	const struct ck_io *io;
+	int rc;
+	struct ck_error *err;
+};
+
+static void removal_errno(struct removal *removal, int errnum, const char *path, const char *what)
+{
+	if (errnum != ENOENT && !removal->rc)
+		removal->rc = ck_fail_errno(removal->err, errnum, "%s: %s", path, what);
+}
+
+static bool is_directory(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void remove_level(struct removal *removal, const char *path, int level);
+
+/* unlink first: it is one call for a file, and never follows a link. */
+static void remove_entry(struct removal *removal, const char *dir, const char *name, int level)
+{
+	char path[PATH_MAX];
+	int errnum;
+
+	if (!ck_path_join(path, dir, name)) {
+		removal_errno(removal, ENAMETOOLONG, dir, name);
+		return;
+	}
+	if (removal->io->ops->unlink(removal->io, path) == 0)
+		return;
+	errnum = errno;
+	if ((errnum == EISDIR || errnum == EPERM) && is_directory(removal->io, path))
+		remove_level(removal, path, level + 1);
+	else
+		removal_errno(removal, errnum, path, "unlink");
+}
+
+static void remove_level(struct removal *removal, const char *path, int level)
+{
+	struct ck_names names = {NULL, 0};
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	if (level > TREE_LEVELS) {
+		if (!removal->rc)
+			removal->rc = ck_fail(removal->err, CK_EFORMAT,
+					      "%s: not removed: more than %d directories deep",
+					      path, TREE_LEVELS);
+		return;
+	}
+	rc = ck_io_list(removal->io, path, &names, &err);
+	if (rc && rc != CK_ENOENT && !removal->rc)
+		removal->rc = ck_fail(removal->err, rc, "%s", err.text);
+	for (size_t i = 0; i < names.count; i++)
+		remove_entry(removal, path, names.names[i], level);
+	ck_names_fini(&names);
+	if (!rc && removal->io->ops->rmdir(removal->io, path) < 0)
+		removal_errno(removal, errno, path, "rmdir");
+}
+
+int ck_io_remove_tree(const struct ck_io *io, const char *path, struct ck_error *err)
+{
+	struct removal removal = {.io = io, .rc = CK_OK, .err = err};
+	struct stat st;
+
+	if (io->ops->lstat(io, path, &st) < 0)
+		removal_errno(&removal, errno, path, "lstat");
+	else if (!S_ISDIR(st.st_mode))
+		removal.rc = ck_fail(err, CK_EFORMAT, "%s: not removed: not a directory", path);
+	else
+		remove_level(&removal, path, 1);
+	return removal.rc;
+}

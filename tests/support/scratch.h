@@ -1,0 +1,48 @@
+/*
+ * Files for tests: made and looked at by plain system calls, not by the code under test.
+ * What cannot be made ends the program.
+ */
+#ifndef TESTS_SCRATCH_H
+#define TESTS_SCRATCH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "io_fault.h"
+
+/* A directory, and the path that scratch_path made last. */
+struct scratch {
+	const char *dir;
+	char path[PATH_MAX];
+};
+
+#define SCRATCH_TEXT 4096
+
+/* In a fresh test_tmpdir(). */
+struct scratch scratch_new(void);
+/* "<dir>/<name>", kept in scratch->path until the next call. */
+const char *scratch_path(struct scratch *scratch, const char *name);
+
+void scratch_put(const char *path, const void *data, size_t bytes);
+void scratch_put_text(const char *path, const char *text);
+/* What a file holds, up to SCRATCH_TEXT - 1 bytes, or NULL. Returns out. */
+const char *scratch_get(const char *path, char out[static SCRATCH_TEXT]);
+/* Something is there, be it a dangling link. */
+bool scratch_exists(const char *path);
+/* How many entries a directory has. */
+size_t scratch_entries(const char *dir);
+
+/*
+ * One of each: "file" ("content"), "dir", "fifo", "socket", "link" to file, "dirlink" to dir,
+ * "dangling" to nowhere, "loop" to itself.
+ */
+void scratch_strangers(struct scratch *scratch);
+
+/* `bytes` bytes of a fixed pattern without a short period; free() them. */
+unsigned char *scratch_pattern(size_t bytes);
+
+/* A ck_io over the system's that misbehaves by these rules. */
+struct ck_io_fault *scratch_fault(const char *rules);
+
+#endif
