@@ -1,0 +1,199 @@
+# shellcheck shell=bash
+#
+# Library of the cluster tests: TAP, and jobs on the cluster of contrib/minicluster. Use:
+#
+#	. "$(dirname "$0")/cluster.sh"		# skips the whole test if no cluster is up
+#	new_case preempt			# own directory $CASE, the working directory of as_user
+#	job=$(submit job.sh -w n3 --exclusive)
+#	wait_state "$job" RUNNING 10; tap_ok $? "the job starts"
+#	done_testing				# prints the plan; at exit all jobs of this test are cancelled
+#
+# Every wait has a deadline in seconds, polls, and on failure prints a "# ..." line and returns 1.
+# Several tests may use the cluster at once, so nothing here looks at jobs that others submitted.
+
+set -u
+
+CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+MINICLUSTER=$CLUSTER_DIR/../../contrib/minicluster
+TEST_NAME=$(basename "$0" .sh)
+CMD_SECONDS=${CMD_SECONDS:-120}		# longest time for one as_user command
+POLL_SECONDS=0.1
+tap_count=0 tap_failed=0 tap_planned=''
+CASE=''
+
+# ---- TAP
+
+tap_diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+# tap_ok COND NAME: COND is an exit status ($?) or a shell command that is evaluated.
+tap_ok() {
+	local bad=$1
+	[[ $bad =~ ^[0-9]+$ ]] || { eval "$1"; bad=$?; }
+	tap_count=$((tap_count + 1))
+	[ "$bad" != 0 ] || { echo "ok $tap_count - $2"; return 0; }
+	tap_failed=$((tap_failed + 1))
+	echo "not ok $tap_count - $2"
+	return 1
+}
+
+# tap_is GOT WANTED NAME
+tap_is() {
+	[ "$1" = "$2" ]
+	tap_ok $? "$3" && return
+	tap_diag "got:    '$1'"
+	tap_diag "wanted: '$2'"
+	return 1
+}
+
+# tap_like TEXT REGEX NAME: extended regular expression, as in [[ =~ ]]
+tap_like() {
+	[[ $1 =~ $2 ]]
+	tap_ok $? "$3" && return
+	tap_diag "text:   '$1'"
+	tap_diag "wanted: /$2/"
+	return 1
+}
+
+# tap_skip NAME REASON: one test that cannot run here
+tap_skip() { tap_ok 0 "$1 # SKIP $2"; }
+
+tap_skip_all() { echo "1..0 # SKIP $1"; exit 0; }
+
+tap_plan() { tap_planned=$1; echo "1..$1"; }
+
+# done_testing: the last line of a test; its status is that of the test.
+done_testing() {
+	[ -n "$tap_planned" ] || tap_plan "$tap_count"
+	[ "$tap_planned" = "$tap_count" ] || tap_diag "planned $tap_planned tests, ran $tap_count"
+	[ "$tap_failed" = 0 ] && [ "$tap_planned" = "$tap_count" ]
+	exit $?
+}
+
+# ---- the cluster
+
+minicluster() { timeout -k 5 "$CMD_SECONDS" "$MINICLUSTER" "$@"; }
+
+# as_user COMMAND...: runs it as the test user in $CASE, for at most CMD_SECONDS.
+as_user() { minicluster run ${CASE:+env -C "$CASE"} "$@"; }
+
+slurm() { timeout -k 1 10 "$@"; }
+
+# new_case NAME: an empty directory for this case, below the parallel file system.
+new_case() {
+	CASE=$MINICLUSTER_DIR/shared/ckptuser/$TEST_NAME/$1
+	rm -rf "$CASE"
+	mkdir -p "$CASE" && chown -R ckptuser: "${CASE%/*}"
+}
+
+# submit FILE [SBATCH-ARGUMENT...]: prints the job id. FILE is relative to $CASE.
+submit() {
+	local file=$1 job
+	shift
+	job=$(as_user sbatch --parsable "$@" "$file") || return 1
+	echo "${job%%;*}" | tee -a "$JOBS_FILE"
+}
+
+# preempt NODES [SECONDS]: a high job that wants these nodes whole and holds them SECONDS (2); prints its id.
+preempt() {
+	local count job
+	count=$(slurm scontrol show hostnames "$1" | wc -l)
+	job=$(as_user sbatch --parsable -J preempt -o /dev/null -p high -w "$1" -N "$count" --exclusive -t 5 \
+		--wrap "sleep ${2:-2}") || return 1
+	echo "$job" | tee -a "$JOBS_FILE"
+}
+
+# job_field JOB FIELD: as `scontrol show job` has it (JobState, Restarts, Reason, ExitCode, NodeList, ...).
+job_field() { slurm scontrol -o show job "$1" 2>/dev/null | head -1 | tr ' ' '\n' | sed -n "s/^$2=//p" | head -1; }
+
+# poll SECONDS COMMAND...: until COMMAND succeeds.
+poll() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep $POLL_SECONDS
+	done
+}
+
+job_field_is() { [[ $(job_field "$1" "$2") =~ ^($3)$ ]]; }
+
+# wait_field JOB FIELD REGEX SECONDS
+wait_field() {
+	poll "$4" job_field_is "$1" "$2" "$3" && return
+	tap_diag "job $1: after $4 s $2 is '$(job_field "$1" "$2")', not $3; $(job_field "$1" JobState) $(job_field "$1" Reason)"
+	return 1
+}
+
+# wait_state JOB "STATE|STATE" SECONDS
+wait_state() { wait_field "$1" JobState "$2" "$3"; }
+
+# wait_end JOB SECONDS: until it is in a final state (a requeued job is not).
+wait_end() { wait_state "$1" 'COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY' "$2"; }
+
+# wait_restart JOB COUNT SECONDS: until it runs for the COUNT-th time after the first.
+# hurry it there: a requeued job waits 16 s (cred_expire), which its owner may cut short.
+wait_restart() {
+	wait_field "$1" Restarts "$2" "$3" || return 1
+	poll "$3" hurry "$1" && return
+	tap_diag "job $1: restart $2 does not run after $3 s: $(job_field "$1" JobState) $(job_field "$1" Reason)"
+	return 1
+}
+
+hurry() {
+	case $(job_field "$1" JobState) in
+	RUNNING | COMPLETED | FAILED | TIMEOUT) return 0 ;;
+	PENDING) ! job_field_is "$1" Reason BeginTime || slurm scontrol update jobid="$1" StartTime=now 2>/dev/null ;;
+	esac
+	return 1
+}
+
+# wait_file REGEX FILE SECONDS: until FILE (relative to $CASE) has such a line.
+wait_file() {
+	local file=$2
+	[[ $file == /* ]] || file=$CASE/$file
+	poll "$3" grep -qsE -- "$1" "$file" && return
+	tap_diag "$file: no line like /$1/ after $3 s; its end:"
+	tap_diag "$(tail -n 5 "$file" 2>&1)"
+	return 1
+}
+
+node_state() { slurm sinfo -h -N -n "$1" -o %T | head -1; }
+node_state_is() { [[ $(node_state "$1") =~ ^($2)$ ]]; }
+
+# wait_node NODE "STATE|STATE" SECONDS: idle, mixed, allocated, completing, 'down[*]?', 'drain.*'
+wait_node() {
+	poll "$3" node_state_is "$1" "$2" && return
+	tap_diag "node $1: after $3 s it is '$(node_state "$1")', not $2"
+	return 1
+}
+
+# drained_nodes: prints "NODE STATE REASON" of every drained or draining node.
+drained_nodes() { slurm sinfo -h -N -o '%N %T %E' | grep -E '^[^ ]+ drain' | sort -u; }
+
+# no_leftovers: prints what this test's jobs left behind on the cluster; succeeds if that is nothing.
+no_leftovers() {
+	local jobs pid
+	jobs=$(sort -u "$JOBS_FILE" | paste -sd'|')
+	[ -z "$jobs" ] || ! {
+		slurm squeue -h -o 'job %A %j %T %R' | grep -E "^job ($jobs) "
+		for pid in $(ps -o pid= -u ckptuser); do
+			tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -qxE "SLURM_JOB_ID=($jobs)" &&
+				echo "process $(ps -o pid=,stat=,args= -p "$pid")"
+		done
+	} | grep .
+}
+
+end_jobs() {
+	local status=$? job
+	for job in $(sort -u "$JOBS_FILE"); do slurm scancel "$job" 2>/dev/null; done
+	poll 30 no_leftovers >/dev/null || tap_diag "left behind: $(no_leftovers)"
+	rm -f "$JOBS_FILE"
+	exit $status
+}
+
+[ "$(id -u)" = 0 ] || tap_skip_all "the cluster tests need root (for contrib/minicluster)"
+"$MINICLUSTER" status >/dev/null 2>&1 || tap_skip_all "no cluster; start one with: contrib/minicluster up"
+eval "$("$MINICLUSTER" env)"
+JOBS_FILE=$(mktemp)
+trap end_jobs EXIT
+trap 'exit 130' INT TERM
