@@ -1,0 +1,77 @@
+#include "dirfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "names.h"
+
+int ck_dirfile_path(char out[static PATH_MAX], const char *dir, const char *name,
+		    struct ck_error *err)
+{
+	if (!ck_path_join(out, dir, name))
+		return ck_fail_errno(err, ENAMETOOLONG, "%s/%s", dir, name);
+	return 0;
+}
+
+int ck_dirfile_generation(char out[static PATH_MAX], const char *dir, uint64_t generation,
+			  struct ck_error *err)
+{
+	char name[CK_NAME_MAX];
+
+	return ck_dirfile_path(out, dir, ck_name_generation(generation, name), err);
+}
+
+int ck_dirfile_read(const struct ck_io *io, const char *dir, const char *name, uint64_t max_bytes,
+		    char path[static PATH_MAX], struct ck_buf *out, struct ck_error *err)
+{
+	int rc;
+
+	rc = ck_dirfile_path(path, dir, name, err);
+	return rc ? rc : ck_io_read_file(io, path, max_bytes, out, err);
+}
+
+int ck_dirfile_write(const struct ck_io *io, const char *dir, const char *name,
+		     const struct ck_buf *text, struct ck_error *err)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_path(path, dir, name, err);
+	return rc ? rc : ck_io_write_file(io, path, text->data, text->len, err);
+}
+
+int ck_dirfile_store(const struct ck_io *io, const char *dir, const char *name,
+		     const struct ck_buf *text, struct ck_error *err)
+{
+	int rc;
+
+	rc = ck_dirfile_write(io, dir, name, text, err);
+	return rc ? rc : ck_dirfile_sync(io, dir, err);
+}
+
+/* With a slash at its end a link is followed. */
+static int followed(char out[static PATH_MAX], const char *dir, struct ck_error *err)
+{
+	if (snprintf(out, PATH_MAX, "%s/", dir) >= PATH_MAX)
+		return ck_fail_errno(err, ENAMETOOLONG, "%s", dir);
+	return 0;
+}
+
+int ck_dirfile_list(const struct ck_io *io, const char *dir, struct ck_names *out,
+		    struct ck_error *err)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	rc = followed(path, dir, err);
+	return rc ? rc : ck_io_list(io, path, out, err);
+}
+
+int ck_dirfile_sync(const struct ck_io *io, const char *dir, struct ck_error *err)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	rc = followed(path, dir, err);
+	return rc ? rc : ck_io_sync_dir(io, path, NULL, err);
+}

@@ -1,0 +1,41 @@
+/*
+ * Files of a run directory, by directory and name.
+ *
+ * The directory itself may be a symbolic link that the user named; below it none is followed.
+ */
+#ifndef CK_DIRFILE_H
+#define CK_DIRFILE_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+
+/* "<dir>/<name>". Returns 0 or CK_EIO: too long. */
+int ck_dirfile_path(char out[static PATH_MAX], const char *dir, const char *name,
+		    struct ck_error *err);
+
+/* "<dir>/.gen-<n>". The same. */
+int ck_dirfile_generation(char out[static PATH_MAX], const char *dir, uint64_t generation,
+			  struct ck_error *err);
+
+/* The content; `path` (for messages about it) is set on success. As ck_io_read_file. */
+int ck_dirfile_read(const struct ck_io *io, const char *dir, const char *name, uint64_t max_bytes,
+		    char path[static PATH_MAX], struct ck_buf *out, struct ck_error *err);
+
+/* Replace. As ck_io_write_file. */
+int ck_dirfile_write(const struct ck_io *io, const char *dir, const char *name,
+		     const struct ck_buf *text, struct ck_error *err);
+
+/* Replace, then fsync the directory. */
+int ck_dirfile_store(const struct ck_io *io, const char *dir, const char *name,
+		     const struct ck_buf *text, struct ck_error *err);
+
+/* As ck_io_list and ck_io_sync_dir. */
+int ck_dirfile_list(const struct ck_io *io, const char *dir, struct ck_names *out,
+		    struct ck_error *err);
+int ck_dirfile_sync(const struct ck_io *io, const char *dir, struct ck_error *err);
+
+#endif
