@@ -1,7 +1,9 @@
 #include "dirfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "names.h"
 
@@ -74,4 +76,28 @@ int ck_dirfile_sync(const struct ck_io *io, const char *dir, struct ck_error *er
 
 	rc = followed(path, dir, err);
 	return rc ? rc : ck_io_sync_dir(io, path, NULL, err);
+}
+
+/* Of a path without slashes at its end. */
+static void parent_of(const char *path, char out[static PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash)
+		snprintf(out, PATH_MAX, "%.*s/", (int)(slash - path), path);
+	else
+		snprintf(out, PATH_MAX, "./");
+}
+
+int ck_dirfile_sync_parent(const struct ck_io *io, const char *path, struct ck_error *err)
+{
+	char parent[PATH_MAX];
+	int fd;
+
+	parent_of(path, parent);
+	fd = io->ops->open(io, parent, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0 && errno == EACCES)
+		return 0;
+	ck_io_close(io, &fd);
+	return ck_io_sync_dir(io, parent, NULL, err);
 }

@@ -38,4 +38,10 @@ int ck_dirfile_list(const struct ck_io *io, const char *dir, struct ck_names *ou
 		    struct ck_error *err);
 int ck_dirfile_sync(const struct ck_io *io, const char *dir, struct ck_error *err);
 
+/*
+ * fsync the directory that `path` (without a slash at its end) stands in. One that may be written
+ * but not read cannot be fsynced: that is success.
+ */
+int ck_dirfile_sync_parent(const struct ck_io *io, const char *path, struct ck_error *err);
+
 #endif

@@ -1,0 +1,293 @@
+/* Generations and their claims: claim.json of run.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dirfile.h"
+#include "fields.h"
+#include "json.h"
+#include "names.h"
+#include "run.h"
+
+#define CLAIM_FILE_MAX (UINT64_C(16) << 20)
+#define REFUSED_TEXT_MAX 8192
+
+static const char *const resume_words[] = {"", "fresh", "resumed", "fell-back", "complete"};
+
+void ck_claim_fini(struct ck_claim *claim)
+{
+	for (size_t i = 0; i < claim->nrefused; i++)
+		free(claim->refused[i]);
+	free(claim->refused);
+	claim->refused = NULL;
+	claim->nrefused = 0;
+}
+
+/* --- text --- */
+
+static int parse_resume(const char *where, const cJSON *tree, struct ck_claim *claim,
+			struct ck_error *err)
+{
+	const char *name;
+	int rc;
+
+	rc = ck_field_text(where, tree, "resume", claim->resume, sizeof(claim->resume), err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; strcmp(claim->resume, resume_words[i]) != 0;)
+		if (++i == sizeof(resume_words) / sizeof(resume_words[0]))
+			return ck_fail(err, CK_EFORMAT,
+				       "%s: resume: '%s' is neither \"\" nor fresh, resumed, "
+				       "fell-back or complete",
+				       where, claim->resume);
+	if (!ck_json_has(tree, "resumed"))
+		return 0;
+	rc = ck_json_string(where, tree, "resumed", CK_NAME_MAX, &name, err);
+	if (!rc && !ck_is_step(name, &claim->resumed))
+		rc = ck_fail(err, CK_EFORMAT, "%s: resumed: no name of a checkpoint", where);
+	return rc;
+}
+
+static int parse_refused(const char *where, const cJSON *tree, struct ck_claim *claim,
+			 struct ck_error *err)
+{
+	const cJSON *array;
+	size_t n;
+	int rc;
+
+	rc = ck_json_array(where, tree, "refused", &array, err);
+	if (rc)
+		return rc;
+	n = (size_t)cJSON_GetArraySize(array);
+	claim->refused = calloc(n ? n : 1, sizeof(char *));
+	if (!claim->refused)
+		return ck_fail_nomem(err, n * sizeof(char *));
+	for (const cJSON *text = array->child; text; text = text->next) {
+		if (!cJSON_IsString(text) || strlen(text->valuestring) > REFUSED_TEXT_MAX)
+			return ck_fail(err, CK_EFORMAT,
+				       "%s: refused[%zu]: no string of at most %d bytes", where,
+				       claim->nrefused, REFUSED_TEXT_MAX);
+		rc = ck_text_check(where, "refused", text->valuestring, err);
+		if (rc)
+			return rc;
+		claim->refused[claim->nrefused] = strdup(text->valuestring);
+		if (!claim->refused[claim->nrefused++])
+			return ck_fail_nomem(err, strlen(text->valuestring));
+	}
+	return 0;
+}
+
+int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_claim *out,
+		   struct ck_error *err)
+{
+	struct ck_claim claim = {.refused = NULL};
+	cJSON *tree = NULL;
+	int rc;
+
+	rc = ck_json_parse(where, text, bytes, &tree, err);
+	if (!rc)
+		rc = ck_field_version(where, tree, err);
+	if (!rc)
+		rc = ck_json_u64(where, tree, "generation", CK_STEP_MAX, &claim.generation, err);
+	if (!rc)
+		rc = ck_field_job(where, tree, &claim.job, err);
+	if (!rc)
+		rc = ck_field_time_or_null(where, tree, "submit_time", &claim.submit_time, err);
+	if (!rc)
+		rc = ck_field_text(where, tree, "host", claim.host, sizeof(claim.host), err);
+	if (!rc)
+		rc = ck_json_u64(where, tree, "pid", CK_JSON_INT_MAX, &claim.pid, err);
+	if (!rc)
+		rc = ck_field_time(where, tree, "time", &claim.time, err);
+	if (!rc)
+		rc = ck_field_hex(where, tree, "nonce", CK_RUN_ID_HEX, claim.nonce, err);
+	if (!rc)
+		rc = ck_field_u32(where, tree, "world_size", CK_WORLD_MAX, &claim.world_size, err);
+	if (!rc)
+		rc = parse_resume(where, tree, &claim, err);
+	if (!rc)
+		rc = parse_refused(where, tree, &claim, err);
+	cJSON_Delete(tree);
+	if (rc)
+		ck_claim_fini(&claim);
+	else
+		*out = claim;
+	return rc;
+}
+
+/* The reasons quote paths and names from outside, so they are escaped. */
+static void print_refused(const struct ck_claim *claim, struct ck_buf *out)
+{
+	struct ck_buf text = CK_BUF_INIT;
+
+	ck_buf_add_str(out, "\t\"refused\": [");
+	for (size_t i = 0; i < claim->nrefused; i++) {
+		ck_buf_clear(&text);
+		ck_buf_add_escaped(&text, claim->refused[i]);
+		ck_buf_add_str(out, i ? ",\n\t\t" : "\n\t\t");
+		ck_buf_add_json_string(out, text.data ? text.data : "");
+	}
+	ck_buf_add_str(out, claim->nrefused ? "\n\t]\n" : "]\n");
+	out->failed = out->failed || text.failed;
+	ck_buf_fini(&text);
+}
+
+static void print(const struct ck_claim *claim, struct ck_buf *out)
+{
+	char name[CK_NAME_MAX];
+
+	ck_buf_addf(out, "{\n\t\"schema_version\": %d,\n\t\"generation\": %" PRIu64 ",\n\t",
+		    CK_SCHEMA_VERSION, claim->generation);
+	ck_field_print_job(out, &claim->job, true);
+	ck_buf_add_str(out, ",\n\t");
+	ck_field_print_time_or_null(out, "submit_time", claim->submit_time);
+	ck_buf_add_str(out, ",\n\t");
+	ck_field_print_text(out, "host", claim->host);
+	ck_buf_addf(out, ",\n\t\"pid\": %" PRIu64 ",\n\t", claim->pid);
+	ck_field_print_time(out, "time", claim->time);
+	ck_buf_addf(out, ",\n\t\"nonce\": \"%s\",\n\t\"world_size\": %u,\n\t", claim->nonce,
+		    claim->world_size);
+	ck_field_print_text(out, "resume", claim->resume);
+	if (claim->resumed.generation)
+		ck_buf_addf(out, ",\n\t\"resumed\": \"%s\",\n", ck_name_step(claim->resumed, name));
+	else
+		ck_buf_add_str(out, ",\n\t\"resumed\": null,\n");
+	print_refused(claim, out);
+	ck_buf_add_str(out, "}\n");
+}
+
+/* The text is read back, so that nothing is written which a reader would refuse. */
+int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_error *err)
+{
+	struct ck_claim again = {.refused = NULL};
+	struct ck_buf text = CK_BUF_INIT;
+	int rc;
+
+	print(claim, &text);
+	rc = ck_buf_check(&text, err);
+	if (!rc)
+		rc = ck_claim_parse(CK_CLAIM_FILE, text.data, text.len, &again, err);
+	if (!rc)
+		ck_buf_add(out, text.data, text.len);
+	if (!rc)
+		rc = ck_buf_check(out, err);
+	ck_claim_fini(&again);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+/* --- files --- */
+
+int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
+			  struct ck_error *err)
+{
+	struct ck_names names;
+	uint64_t generation, highest = 0;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < names.count; i++)
+		if (ck_is_generation(names.names[i], &generation) && generation > highest)
+			highest = generation;
+	ck_names_fini(&names);
+	*out = highest;
+	return 0;
+}
+
+int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_claim *claim,
+		   struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_generation(path, dir, claim->generation, err);
+	if (!rc)
+		rc = ck_claim_print(claim, &text, err);
+	if (!rc)
+		rc = ck_dirfile_store(io, path, CK_CLAIM_FILE, &text, err);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+/* The first number from `from` on that nobody has: mkdir decides between claimants. */
+static int make_generation(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
+			   struct ck_error *err)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	for (uint64_t n = from; n <= CK_STEP_MAX; n++) {
+		rc = ck_dirfile_generation(path, dir, n, err);
+		if (!rc)
+			rc = ck_io_mkdir(io, path, err);
+		if (!rc)
+			*out = n;
+		if (rc != CK_EEXIST)
+			return rc;
+	}
+	return ck_fail(err, CK_EIO, "%s: no generation below 2^53 is left", dir);
+}
+
+/* A claim that fails after the mkdir leaves its number unused: gaps are fine. */
+int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
+		  struct ck_error *err)
+{
+	uint64_t highest, generation = 0;
+	struct ck_claim taken = *claim;
+	int rc;
+
+	rc = ck_generation_highest(io, dir, &highest, err);
+	if (!rc)
+		rc = ck_random_hex(taken.nonce, CK_RUN_ID_HEX / 2, err);
+	if (!rc)
+		rc = make_generation(io, dir, highest + 1, &generation, err);
+	if (rc)
+		return rc;
+	taken.generation = generation;
+	rc = ck_claim_store(io, dir, &taken, err);
+	if (!rc)
+		rc = ck_dirfile_sync(io, dir, err);
+	if (!rc)
+		*claim = taken;
+	return rc;
+}
+
+int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
+		  struct ck_claim *out, struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	char path[PATH_MAX], file[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_generation(path, dir, generation, err);
+	if (!rc)
+		rc = ck_dirfile_read(io, path, CK_CLAIM_FILE, CLAIM_FILE_MAX, file, &text, err);
+	if (!rc)
+		rc = ck_claim_parse(file, text.data, text.len, out, err);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
+		   struct ck_error *err)
+{
+	uint64_t highest;
+	int rc;
+
+	rc = ck_generation_highest(io, dir, &highest, err);
+	if (rc)
+		return rc;
+	if (highest > generation)
+		return ck_fail(err, CK_EFENCED,
+			       "%s: generation %" PRIu64 " has taken over this run, this program "
+			       "holds generation %" PRIu64 " (see .gen-%" PRIu64 "/%s)",
+			       dir, highest, generation, highest, CK_CLAIM_FILE);
+	if (highest < generation)
+		return ck_fail(err, CK_EIO, "%s: .gen-%" PRIu64 ", our claim, is gone", dir,
+			       generation);
+	return 0;
+}

@@ -1,0 +1,74 @@
+/*
+ * A save as a transaction: begin, each rank writes and records, rank 0 commits; or abandon.
+ * Before the rename of .saving-… to step-… nothing exists; after it, everything does.
+ */
+#ifndef CK_COMMIT_H
+#define CK_COMMIT_H
+
+#include <stdbool.h>
+
+#include "error.h"
+#include "io.h"
+#include "manifest.h"
+#include "run.h"
+#include "shard.h"
+
+/*
+ * mkdir of the staging directory, whose path is stored; there already is fine. Every rank before
+ * its first part. Returns 0; CK_ENOENT (no run directory); CK_EIO.
+ */
+int ck_save_begin(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		  char staging[static PATH_MAX], struct ck_error *err);
+
+/*
+ * Rank 0 after ck_save_begin: owner check, then save.json. `save` has everything but files.
+ * Returns 0; CK_EFENCED; CK_ENOENT (not begun); CK_EIO; CK_EFORMAT.
+ */
+int ck_save_announce(const struct ck_io *io, const char *dir, const struct ck_manifest *save,
+		     struct ck_error *err);
+
+/*
+ * Write all parts of a rank's plan into the staging directory (fsynced), then the record file.
+ *   flat  name of the flat item or NULL: fills param_shard_* of the files
+ * On success `record` lists the files (free with ck_record_fini). Returns 0; CK_EIO; CK_ENOMEM;
+ * CK_ENOENT (not begun); CK_EEXIST (a part is there: ck_save_abandon first); CK_EFORMAT (save_id).
+ */
+int ck_save_write(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		  const char *save_id, uint32_t rank, const struct ck_plan *plan, const char *flat,
+		  struct ck_record *record, struct ck_error *err);
+
+/*
+ * Rank 0, when all records are in: SHA256SUMS, manifest.json, unlink save.json, fsync, owner check,
+ * rename, fsync the run directory; then `latest` and run.json's `committed`, whose failures do not
+ * undo the commit.
+ *
+ *   manifest  complete, with files
+ *   warning   may be NULL; the first failure behind the commit, code CK_OK when there is none
+ * A rename that fails is looked at before it is believed: our manifest in the target is success. A
+ * commit that cannot be made durable is taken back; where even that fails, it is committed, with a
+ * warning. Returns 0; CK_EFENCED; CK_EIO; CK_ENOENT (not begun, or swept away); CK_EEXIST;
+ * CK_EFORMAT; CK_ENOMEM; after a failure nothing is published and the staging directory is still
+ * there (ck_save_abandon), unless a newer owner took it.
+ */
+int ck_save_commit(const struct ck_io *io, const char *dir, const struct ck_manifest *manifest,
+		   struct ck_error *warning, struct ck_error *err);
+
+/*
+ * Remove what a failed save left: records, then the staging directory. Missing is fine. Goes on
+ * after a failure and returns the first. No rank of the save may be writing.
+ */
+int ck_save_abandon(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		    struct ck_error *err);
+
+/* Remove records-<step>/ of a committed save. */
+int ck_save_tidy(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		 struct ck_error *err);
+
+/*
+ * After a claim: remove .saving-* and records-* of lower generations than `generation`, and
+ * .deleting-* and .salvage-* that were left. Goes on after a failure and returns the first: CK_EIO;
+ * CK_ENOENT (no run directory). May take long.
+ */
+int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* What a generation leaves for others to read: mark.json and events.jsonl of run.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dirfile.h"
+#include "fields.h"
+#include "json.h"
+#include "names.h"
+#include "parse.h"
+#include "run.h"
+
+#define MARK_FILE_MAX (UINT64_C(64) << 10)
+
+static const char *const want_words[] = {
+	[CK_WANT_REQUEUE] = "requeue",
+	[CK_WANT_STOP] = "stop",
+};
+
+static int parse_want(const char *where, const cJSON *tree, enum ck_want *out, struct ck_error *err)
+{
+	char text[16];
+	int rc;
+
+	rc = ck_field_text(where, tree, "want", text, sizeof(text), err);
+	if (rc)
+		return rc;
+	if (strcmp(text, want_words[CK_WANT_REQUEUE]) == 0)
+		*out = CK_WANT_REQUEUE;
+	else if (strcmp(text, want_words[CK_WANT_STOP]) == 0)
+		*out = CK_WANT_STOP;
+	else
+		rc = ck_fail(err, CK_EFORMAT, "%s: want: '%s' is neither requeue nor stop", where,
+			     text);
+	return rc;
+}
+
+int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_mark *out,
+		  struct ck_error *err)
+{
+	struct ck_mark mark = {.reason = ""};
+	cJSON *tree = NULL;
+	int rc;
+
+	rc = ck_json_parse(where, text, bytes, &tree, err);
+	if (!rc)
+		rc = ck_field_version(where, tree, err);
+	if (!rc)
+		rc = parse_want(where, tree, &mark.want, err);
+	if (!rc)
+		rc = ck_field_job(where, tree, &mark.job, err);
+	if (!rc)
+		rc = ck_json_u64(where, tree, "step", CK_STEP_MAX, &mark.step, err);
+	if (!rc)
+		rc = ck_field_text(where, tree, "reason", mark.reason, sizeof(mark.reason), err);
+	cJSON_Delete(tree);
+	if (!rc)
+		*out = mark;
+	return rc;
+}
+
+static void print(const struct ck_mark *mark, struct ck_buf *out)
+{
+	ck_buf_addf(out, "{\n\t\"schema_version\": %d,\n\t\"want\": \"%s\",\n\t", CK_SCHEMA_VERSION,
+		    want_words[mark->want]);
+	ck_field_print_job(out, &mark->job, false);
+	ck_buf_addf(out, ",\n\t\"step\": %" PRIu64 ",\n\t", mark->step);
+	ck_field_print_text(out, "reason", mark->reason);
+	ck_buf_add_str(out, "\n}\n");
+}
+
+/* The text is read back, so that nothing is written which a reader would refuse. */
+int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	struct ck_mark again;
+	int rc;
+
+	if (mark->want != CK_WANT_REQUEUE && mark->want != CK_WANT_STOP)
+		return ck_fail(err, CK_EFORMAT, "%s: want: %d is none", CK_MARK_FILE,
+			       (int)mark->want);
+	print(mark, &text);
+	rc = ck_buf_check(&text, err);
+	if (!rc)
+		rc = ck_mark_parse(CK_MARK_FILE, text.data, text.len, &again, err);
+	if (!rc)
+		ck_buf_add(out, text.data, text.len);
+	if (!rc)
+		rc = ck_buf_check(out, err);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
+		  const struct ck_mark *mark, struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_generation(path, dir, generation, err);
+	if (!rc)
+		rc = ck_mark_print(mark, &text, err);
+	if (!rc)
+		rc = ck_dirfile_store(io, path, CK_MARK_FILE, &text, err);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+static int load(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_mark *out,
+		struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	char path[PATH_MAX], file[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_generation(path, dir, generation, err);
+	if (!rc)
+		rc = ck_dirfile_read(io, path, CK_MARK_FILE, MARK_FILE_MAX, file, &text, err);
+	if (!rc)
+		rc = ck_mark_parse(file, text.data, text.len, out, err);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+static int compare_falling(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* All generations of the directory, the highest first. */
+static int list_generations(const struct ck_io *io, const char *dir, uint64_t **out, size_t *count,
+			    struct ck_error *err)
+{
+	struct ck_names names;
+	uint64_t *list;
+	size_t n = 0;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	list = calloc(names.count + 1, sizeof(*list));
+	for (size_t i = 0; list && i < names.count; i++)
+		if (ck_is_generation(names.names[i], &list[n]))
+			n++;
+	if (list)
+		qsort(list, n, sizeof(*list), compare_falling);
+	else
+		rc = ck_fail_nomem(err, (names.count + 1) * sizeof(*list));
+	ck_names_fini(&names);
+	*out = list;
+	*count = n;
+	return rc;
+}
+
+/*
+ * A mark that cannot be read is the answer only where no other one fits: it may be of another job.
+ */
+int ck_mark_find(const struct ck_io *io, const char *dir, const struct ck_job *job,
+		 struct ck_mark *out, struct ck_error *err)
+{
+	struct ck_error first = CK_ERROR_INIT, why;
+	uint64_t *generations = NULL;
+	struct ck_mark mark;
+	size_t count;
+	int rc;
+
+	rc = list_generations(io, dir, &generations, &count, err);
+	if (rc)
+		return rc;
+	rc = ck_fail(&first, CK_ENOENT, "%s: no mark of job %s, restart %" PRIu64 ", step %s", dir,
+		     job->job_id, job->restart_count, job->step_id);
+	for (size_t i = 0; i < count; i++) {
+		int got = load(io, dir, generations[i], &mark, &why);
+
+		if (!got && ck_job_equal(&mark.job, job)) {
+			*out = mark;
+			free(generations);
+			return 0;
+		}
+		if (got && got != CK_ENOENT && rc == CK_ENOENT) {
+			first = why;
+			rc = got;
+		}
+	}
+	free(generations);
+	if (err)
+		*err = first;
+	return rc;
+}
+
+static void print_event(struct ck_buf *out, const char *event, uint64_t step, const char *text)
+{
+	struct ck_buf escaped = CK_BUF_INIT;
+
+	ck_buf_add_str(out, "{");
+	ck_field_print_time(out, "time", time(NULL));
+	ck_buf_add_str(out, ", ");
+	ck_field_print_text(out, "event", event);
+	if (step == UINT64_MAX)
+		ck_buf_add_str(out, ", \"step\": null, ");
+	else
+		ck_buf_addf(out, ", \"step\": %" PRIu64 ", ", step);
+	ck_buf_add_escaped(&escaped, text);
+	ck_field_print_text(out, "text", escaped.data ? escaped.data : "");
+	ck_buf_add_str(out, "}\n");
+	out->failed = out->failed || escaped.failed;
+	ck_buf_fini(&escaped);
+}
+
+/* A writer that died may have left half a line: end it, so that only that one is lost. */
+static int end_line(const struct ck_io *io, int fd, const char *path, uint64_t *size,
+		    struct ck_error *err)
+{
+	struct stat st;
+	char last;
+	int rc;
+
+	if (io->ops->fstat(io, fd, &st) < 0)
+		return ck_fail_errno(err, errno, "%s: fstat", path);
+	*size = (uint64_t)st.st_size;
+	if (*size == 0)
+		return 0;
+	rc = ck_io_pread_full(io, fd, path, &last, 1, *size - 1, err);
+	if (rc || last == '\n')
+		return rc;
+	return ck_io_pwrite_full(io, fd, path, "\n", 1, (*size)++, err);
+}
+
+int ck_event_add(const struct ck_io *io, const char *dir, uint64_t generation, const char *event,
+		 uint64_t step, const char *text, struct ck_error *err)
+{
+	struct ck_buf line = CK_BUF_INIT;
+	char sub[PATH_MAX], path[PATH_MAX];
+	uint64_t size = 0;
+	int fd = -1, rc;
+
+	rc = ck_dirfile_generation(sub, dir, generation, err);
+	if (!rc)
+		rc = ck_dirfile_path(path, sub, CK_EVENTS_FILE, err);
+	print_event(&line, event, step, text);
+	if (!rc)
+		rc = ck_buf_check(&line, err);
+	if (rc)
+		goto out;
+	fd = io->ops->open(io, path, O_RDWR | O_CREAT, 0666);
+	if (fd < 0) {
+		rc = ck_fail_errno(err, errno, "%s: open", path);
+		goto out;
+	}
+	rc = end_line(io, fd, path, &size, err);
+	if (!rc)
+		rc = ck_io_pwrite_full(io, fd, path, line.data, line.len, size, err);
+	if (!rc)
+		rc = ck_io_sync_close(io, &fd, path, err);
+out:
+	ck_io_close(io, &fd);
+	ck_buf_fini(&line);
+	return rc;
+}

@@ -1,0 +1,77 @@
+#include "rotate.h"
+
+#include <limits.h>
+
+#include "dirfile.h"
+
+#define BAD_KEPT 2
+
+/* A protected bad one stays anyway, and takes no place of the newest bad ones. */
+static bool is_counted(const struct ck_rotate_step *step, bool bad)
+{
+	return step->bad == bad && !step->pinned && !(bad && step->protected);
+}
+
+/* From the oldest on, delete counted ones of a kind until `allowed` are left. */
+static size_t thin_out(const struct ck_rotate_step *steps, size_t count, bool bad, size_t allowed,
+		       bool *out)
+{
+	size_t left = 0, deleted = 0;
+
+	for (size_t i = 0; i < count; i++)
+		left += is_counted(&steps[i], bad);
+	for (size_t i = count; i-- > 0 && left > allowed;) {
+		if (!is_counted(&steps[i], bad) || steps[i].protected)
+			continue;
+		out[i] = true;
+		deleted++;
+		left--;
+	}
+	return deleted;
+}
+
+/* With keep 1 and a save to come, the last one waits for the save's commit. */
+size_t ck_rotate_decide(const struct ck_rotate_step *steps, size_t count, unsigned keep,
+			bool save_to_come, bool *out)
+{
+	size_t good = keep > 1 && save_to_come ? keep - 1 : keep;
+
+	for (size_t i = 0; i < count; i++)
+		out[i] = false;
+	return thin_out(steps, count, false, good ? good : 1, out) +
+	       thin_out(steps, count, true, BAD_KEPT, out);
+}
+
+static int step_paths(const char *dir, struct ck_step_id id, char step[static PATH_MAX],
+		      char deleting[static PATH_MAX], struct ck_error *err)
+{
+	char name[CK_NAME_MAX];
+	int rc;
+
+	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
+	return rc ? rc : ck_dirfile_path(deleting, dir, ck_name_deleting(id, name), err);
+}
+
+int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		 struct ck_error *err)
+{
+	char step[PATH_MAX], deleting[PATH_MAX];
+	int rc;
+
+	rc = step_paths(dir, id, step, deleting, err);
+	if (!rc)
+		rc = ck_io_rename(io, step, deleting, err);
+	if (rc == CK_ENOENT)
+		return 0;
+	return rc ? rc : ck_dirfile_sync(io, dir, err);
+}
+
+int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_step_id id,
+			  struct ck_error *err)
+{
+	char step[PATH_MAX], deleting[PATH_MAX];
+	int rc;
+
+	rc = step_paths(dir, id, step, deleting, err);
+	return rc ? rc : ck_io_remove_tree(io, deleting, err);
+}

@@ -1,0 +1,128 @@
+/*
+ * A run directory: run.json, generations and their claims, marks, events.
+ *
+ * `dir` may be a symbolic link, below it none is followed. The …_parse functions return 0,
+ * CK_EFORMAT with `where` in front, or CK_ENOMEM. The …_print functions append, and return 0,
+ * CK_EFORMAT (a reader would refuse it: texts are UTF-8 without control characters) or CK_ENOMEM.
+ */
+#ifndef CK_RUN_H
+#define CK_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "io.h"
+#include "manifest.h"
+
+/* run.json: made once, complete, then replaced by rename. */
+struct ck_run {
+	char run_id[CK_RUN_ID_HEX + 1];
+	char name[CK_NAME_MAX * 3];
+	char cluster[CK_SHORT_TEXT]; /* of the creating job; "" outside of Slurm */
+	char job_id[64];
+	int64_t submit_time; /* of the creating job; 0 when unknown */
+	int64_t created;
+	bool committed;         /* a checkpoint has been committed here */
+	bool complete;          /* the training has finished ... */
+	uint64_t complete_step; /* ... with so many steps */
+};
+
+int ck_run_parse(const char *where, const char *text, size_t bytes, struct ck_run *out,
+		 struct ck_error *err);
+int ck_run_print(const struct ck_run *run, struct ck_buf *out, struct ck_error *err);
+
+/* Returns 0; CK_ENOENT (no run.json, or no directory); CK_EFORMAT; CK_EIO; CK_ENOMEM. */
+int ck_run_load(const struct ck_io *io, const char *dir, struct ck_run *out, struct ck_error *err);
+
+/*
+ * Make the directory (parents too, 0777 & ~umask) and run.json with a new run_id, unless it is
+ * there; either way `run` holds what stands there now (in: name, cluster, job_id, submit_time of
+ * the caller). Of several callers one wins. Returns 0; CK_EIO; CK_ENOENT (a link to nothing is in
+ * the way); CK_EFORMAT (what stands there, or the caller's name); CK_ENOMEM.
+ */
+int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run,
+		  struct ck_error *err);
+
+/* Replace run.json by rename, fsync the directory. Returns 0; CK_ENOENT; CK_EFORMAT; CK_EIO. */
+int ck_run_store(const struct ck_io *io, const char *dir, const struct ck_run *run,
+		 struct ck_error *err);
+
+/* claim.json: who opened the run for writing as this generation. */
+struct ck_claim {
+	uint64_t generation;
+	struct ck_job job;
+	int64_t submit_time;
+	char host[CK_SHORT_TEXT];
+	uint64_t pid;
+	int64_t time;
+	char nonce[CK_RUN_ID_HEX + 1];
+	uint32_t world_size;
+	/* The resume choice: "" (not yet), "fresh", "resumed", "fell-back", "complete". */
+	char resume[16];
+	struct ck_step_id resumed; /* what was loaded */
+	char **refused; /* names of checkpoints refused, with the reason: "step-… : why" */
+	size_t nrefused;
+};
+
+void ck_claim_fini(struct ck_claim *claim);
+int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_claim *out,
+		   struct ck_error *err);
+int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_error *err);
+
+/*
+ * Claim the next generation: mkdir .gen-<highest + 1>, on EEXIST the next, then claim.json in it.
+ * Fills claim->generation and nonce; the rest is the caller's. Returns 0; CK_ENOENT (run
+ * directory); CK_EFORMAT; CK_EIO. After a failure the claim is untouched; a number may be used up.
+ */
+int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
+		  struct ck_error *err);
+/* Replace claim.json of our own generation. */
+int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_claim *claim,
+		   struct ck_error *err);
+int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
+		  struct ck_claim *out, struct ck_error *err);
+
+/* Highest .gen-* of the directory, 0 if none. */
+int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
+			  struct ck_error *err);
+
+/*
+ * Are we still the owner? A readdir, to be made after an entry of our own. Returns 0; CK_EFENCED
+ * naming the newer; CK_ENOENT (no run directory); CK_EIO (also: our own generation is gone).
+ */
+int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
+		   struct ck_error *err);
+
+/* What the runtime wants to happen to the job when its step ends: .gen-<n>/mark.json. */
+enum ck_want { CK_WANT_REQUEUE = 0, CK_WANT_STOP = 1 };
+
+struct ck_mark {
+	enum ck_want want;
+	struct ck_job job; /* nodes is not stored */
+	uint64_t step;
+	char reason[CK_SHORT_TEXT]; /* "signal 15", "time limit", "ckpt stop" */
+};
+
+int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_mark *out,
+		  struct ck_error *err);
+int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_error *err);
+int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
+		  const struct ck_mark *mark, struct ck_error *err);
+/*
+ * The mark of a job step: the first one, from the highest generation down, that names cluster,
+ * job_id, restart_count and step_id of `job`. Returns 0; CK_ENOENT: none; CK_EIO or CK_EFORMAT:
+ * none fits, and one could not be read.
+ */
+int ck_mark_find(const struct ck_io *io, const char *dir, const struct ck_job *job,
+		 struct ck_mark *out, struct ck_error *err);
+
+/*
+ * Append one event to .gen-<n>/events.jsonl: {"time": …, "event": …, "step": …, "text": …}.
+ * One writer. step UINT64_MAX: none. `event` is a word; in `text` what is not printable is escaped.
+ * Durable on success. Failures (CK_ENOENT, CK_EIO) are for the caller to ignore or report.
+ */
+int ck_event_add(const struct ck_io *io, const char *dir, uint64_t generation, const char *event,
+		 uint64_t step, const char *text, struct ck_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* ck_sweep of commit.h: what earlier generations left behind. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commit.h"
+#include "dirfile.h"
+#include "names.h"
+#include "parse.h"
+
+/* A sweep goes on after a failure and reports the first. */
+struct sweep {
+	const struct ck_io *io;
+	const char *dir;
+	uint64_t generation;
+	int rc;
+	struct ck_error err;
+};
+
+static void note(struct sweep *sweep, int rc, const struct ck_error *err)
+{
+	if (rc && !sweep->rc) {
+		sweep->rc = rc;
+		sweep->err = *err;
+	}
+}
+
+static void remove_named(struct sweep *sweep, const char *dir, const char *name)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_path(path, dir, name, &err);
+	if (!rc)
+		rc = ck_io_remove_tree(sweep->io, path, &err);
+	note(sweep, rc, &err);
+}
+
+/*
+ * Renamed before it is emptied: then a late commit of the generation that made it finds nothing
+ * to rename, instead of something half removed.
+ */
+static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_id id)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	char from[PATH_MAX], to[PATH_MAX], deleting[CK_NAME_MAX];
+	int rc;
+
+	ck_name_deleting(id, deleting);
+	remove_named(sweep, sweep->dir, deleting);
+	rc = ck_dirfile_path(from, sweep->dir, name, &err);
+	if (!rc)
+		rc = ck_dirfile_path(to, sweep->dir, deleting, &err);
+	if (!rc)
+		rc = ck_io_rename(sweep->io, from, to, &err);
+	if (rc == CK_ENOENT)
+		return;
+	note(sweep, rc, &err);
+	if (!rc)
+		remove_named(sweep, sweep->dir, deleting);
+}
+
+static bool is_records(const char *name)
+{
+	static const char prefix[] = "records-";
+	char again[CK_NAME_MAX];
+	uint64_t step;
+
+	return strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
+	       ck_parse_u64("step", name + sizeof(prefix) - 1, 0, CK_STEP_MAX, &step, NULL) == 0 &&
+	       strcmp(ck_name_records(step, again), name) == 0;
+}
+
+static void remove_records(struct sweep *sweep, const char *generation)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_names names;
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_path(path, sweep->dir, generation, &err);
+	if (!rc)
+		rc = ck_io_list(sweep->io, path, &names, &err);
+	if (rc == CK_ENOENT)
+		return;
+	note(sweep, rc, &err);
+	if (rc)
+		return;
+	for (size_t i = 0; i < names.count; i++)
+		if (is_records(names.names[i]))
+			remove_named(sweep, path, names.names[i]);
+	ck_names_fini(&names);
+}
+
+static void sweep_name(struct sweep *sweep, const char *name)
+{
+	struct ck_step_id id;
+	uint64_t generation;
+
+	if (ck_is_saving(name, &id) && id.generation < sweep->generation)
+		remove_saving(sweep, name, id);
+	else if (ck_is_deleting(name, &id) || ck_is_salvage(name, &id))
+		remove_named(sweep, sweep->dir, name);
+	else if (ck_is_generation(name, &generation) && generation < sweep->generation)
+		remove_records(sweep, name);
+}
+
+int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
+	struct ck_names names;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < names.count; i++)
+		sweep_name(&sweep, names.names[i]);
+	ck_names_fini(&names);
+	if (sweep.rc && err)
+		*err = sweep.err;
+	return sweep.rc;
+}

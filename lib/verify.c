@@ -1,0 +1,295 @@
+#include "verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog.h"
+#include "dirfile.h"
+#include "json.h"
+#include "verify_impl.h"
+
+/* --- findings --- */
+
+static void fini_findings(struct ck_finding *findings, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(findings[i].text);
+	free(findings);
+}
+
+void ck_report_fini(struct ck_report *report)
+{
+	fini_findings(report->findings, report->count);
+	*report = (struct ck_report){.findings = NULL};
+}
+
+/* Room for one more: the capacity is the next power of two. */
+static struct ck_finding *next_finding(struct ck_report *report)
+{
+	size_t count = report->count;
+	struct ck_finding *grown;
+
+	if ((count & (count - 1)) == 0) {
+		grown = reallocarray(report->findings, count ? 2 * count : 1, sizeof(*grown));
+		if (!grown)
+			return NULL;
+		report->findings = grown;
+	}
+	return &report->findings[count];
+}
+
+static void add_text(struct ck_findings *findings, enum ck_severity severity, int code, char *text)
+{
+	struct ck_finding *finding = text ? next_finding(&findings->report) : NULL;
+
+	if (!finding) {
+		free(text);
+		findings->failed = true;
+		return;
+	}
+	*finding = (struct ck_finding){.severity = severity, .code = code, .text = text};
+	findings->report.count++;
+	findings->report.nbad += severity == CK_BAD;
+}
+
+void ck_finding_add(struct ck_findings *findings, enum ck_severity severity, int code,
+		    const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	add_text(findings, severity, code, text);
+}
+
+static void move_findings(struct ck_findings *to, struct ck_findings *from)
+{
+	for (size_t i = 0; i < from->report.count; i++) {
+		struct ck_finding *finding = &from->report.findings[i];
+
+		add_text(to, finding->severity, finding->code, finding->text);
+	}
+	to->failed = to->failed || from->failed;
+	free(from->report.findings);
+	from->report = (struct ck_report){.findings = NULL};
+}
+
+/* --- SHA256SUMS --- */
+
+static size_t line_length(const char *text)
+{
+	return strcspn(text, "\n");
+}
+
+/* Both texts differ: say in which line. */
+static void tell_difference(struct ck_findings *findings, const char *path, const char *got,
+			    const char *want)
+{
+	char shown[CK_JSON_SHOW], line[CK_JSON_SHOW];
+	size_t number = 1;
+
+	while (*got && *want && line_length(got) == line_length(want) &&
+	       strncmp(got, want, line_length(got) + 1) == 0) {
+		got += line_length(got) + 1;
+		want += line_length(want) + 1;
+		number++;
+	}
+	snprintf(line, sizeof(line), "%.*s", (int)line_length(got), got);
+	ck_json_show(shown, line);
+	if (!*want)
+		ck_finding_add(findings, CK_BAD, CK_EFORMAT,
+			       "%s: line %zu is '%s', by the manifest there is none", path, number,
+			       shown);
+	else
+		ck_finding_add(findings, CK_BAD, CK_EFORMAT,
+			       "%s: line %zu is %s%s%s, by the manifest it is '%.*s'", path, number,
+			       *got ? "'" : "", *got ? shown : "missing", *got ? "'" : "",
+			       (int)line_length(want), want);
+}
+
+static void check_sums(struct ck_verification *v, const struct ck_buf *manifest_text)
+{
+	struct ck_buf want = CK_BUF_INIT, got = CK_BUF_INIT;
+	struct ck_error err = CK_ERROR_INIT;
+	char sha256[CK_SHA256_HEX + 1], path[PATH_MAX];
+	int rc;
+
+	rc = ck_sha256_hex(manifest_text->data, manifest_text->len, sha256, &err);
+	if (!rc)
+		rc = ck_sums_print(v->manifest, sha256, &want, &err);
+	if (!rc)
+		rc = ck_dirfile_read(v->io, v->step, CK_SUMS_FILE, CK_JSON_MAX_BYTES, path, &got,
+				     &err);
+	if (rc == CK_ENOMEM)
+		v->findings.failed = true;
+	else if (rc)
+		ck_finding_add(&v->findings, CK_BAD, rc, "%s", err.text);
+	else if (strlen(got.data) != got.len)
+		ck_finding_add(&v->findings, CK_BAD, CK_EFORMAT, "%s: a NUL byte at byte %zu", path,
+			       strlen(got.data));
+	else if (strcmp(got.data, want.data) != 0)
+		tell_difference(&v->findings, path, got.data, want.data);
+	ck_buf_fini(&got);
+	ck_buf_fini(&want);
+}
+
+/* --- the directory --- */
+
+static bool is_known(const struct ck_manifest *manifest, const char *name)
+{
+	uint32_t rank, part;
+	size_t first, count;
+
+	if (strcmp(name, CK_MANIFEST_FILE) == 0 || strcmp(name, CK_SUMS_FILE) == 0)
+		return true;
+	return ck_is_shard(name, &rank, &part) &&
+	       ck_manifest_rank_files(manifest, rank, &first, &count) && part < count;
+}
+
+static bool is_safetensors(const char *name)
+{
+	static const char suffix[] = ".safetensors";
+	size_t len = strlen(name), tail = sizeof(suffix) - 1;
+
+	return len >= tail && strcmp(name + len - tail, suffix) == 0;
+}
+
+static void check_strays(struct ck_verification *v)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	char shown[CK_JSON_SHOW];
+	struct ck_names names;
+	int rc;
+
+	rc = ck_io_list(v->io, v->step, &names, &err);
+	if (rc) {
+		ck_finding_add(&v->findings, CK_BAD, rc, "%s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < names.count; i++) {
+		if (is_known(v->manifest, names.names[i]))
+			continue;
+		ck_json_show(shown, names.names[i]);
+		if (is_safetensors(names.names[i]))
+			ck_finding_add(
+				&v->findings, CK_BAD, CK_EFORMAT,
+				"%s/%s: not in the manifest, but other readers would load it",
+				v->step, shown);
+		else
+			ck_finding_add(&v->findings, CK_WARNING, CK_OK,
+				       "%s/%s: not in the manifest", v->step, shown);
+	}
+	ck_names_fini(&names);
+}
+
+/* --- the whole --- */
+
+/* 0; CK_ENOENT when there is no such step. */
+static int look_for_step(const struct ck_io *io, const char *dir, struct ck_step_id id,
+			 char step[static PATH_MAX], struct ck_error *err)
+{
+	char name[CK_NAME_MAX];
+	struct stat st;
+	int rc;
+
+	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
+	if (rc)
+		return rc;
+	if (io->ops->lstat(io, step, &st) < 0)
+		return ck_fail_errno(err, errno, "%s", step);
+	return 0;
+}
+
+/* Findings of the files in their order, whichever thread made them. */
+static bool gather_results(struct ck_verification *v)
+{
+	bool parsed = true;
+
+	for (size_t i = 0; i < v->manifest->nfiles; i++) {
+		struct ck_file_result *result = &v->results[i];
+
+		move_findings(&v->findings, &result->findings);
+		v->findings.failed |= result->seen.failed || result->coords.failed;
+		parsed = parsed && result->parsed;
+	}
+	return parsed;
+}
+
+static void fini_results(struct ck_verification *v)
+{
+	for (size_t i = 0; v->results && i < v->manifest->nfiles; i++) {
+		ck_buf_fini(&v->results[i].seen);
+		ck_buf_fini(&v->results[i].coords);
+	}
+	free(v->results);
+}
+
+static int verify_loaded(struct ck_verification *v, const struct ck_buf *manifest_text, int threads,
+			 struct ck_error *err)
+{
+	const struct ck_manifest *manifest = v->manifest;
+	struct ck_report *report = &v->findings.report;
+	int rc = 0;
+
+	report->nfiles = manifest->nfiles;
+	report->world_size = manifest->world_size;
+	for (size_t i = 0; i < manifest->nfiles; i++)
+		report->bytes += manifest->files[i].bytes;
+	check_strays(v);
+	check_sums(v, manifest_text);
+	v->results = calloc(manifest->nfiles, sizeof(*v->results));
+	if (!v->results)
+		return ck_fail_nomem(err, manifest->nfiles * sizeof(*v->results));
+	ck_verify_files(v, threads);
+	/* With a header missing, holes are certain and say nothing new. */
+	if (gather_results(v))
+		rc = ck_verify_items(v, err);
+	fini_results(v);
+	return rc;
+}
+
+int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enum ck_level level,
+	      int threads, ck_progress progress, void *progress_arg, struct ck_report *out,
+	      struct ck_error *err)
+{
+	struct ck_verification v = {
+		.io = io,
+		.level = level,
+		.progress = progress,
+		.progress_arg = progress_arg,
+	};
+	struct ck_buf text = CK_BUF_INIT;
+	struct ck_manifest manifest;
+	struct ck_error why = CK_ERROR_INIT;
+	int rc;
+
+	rc = look_for_step(io, dir, id, v.step, err);
+	if (rc)
+		return rc;
+	rc = ck_step_read(io, dir, id, &manifest, &text, &why);
+	if (!rc) {
+		v.manifest = &manifest;
+		rc = verify_loaded(&v, &text, threads, err);
+		ck_manifest_fini(&manifest);
+		ck_buf_fini(&text);
+	} else if (rc == CK_ENOMEM) {
+		ck_fail(err, rc, "%s", why.text);
+	} else {
+		ck_finding_add(&v.findings, CK_BAD, rc, "%s", why.text);
+		rc = 0;
+	}
+	if (!rc && v.findings.failed)
+		rc = ck_fail(err, CK_ENOMEM, "%s: out of memory for the findings", v.step);
+	if (rc)
+		ck_report_fini(&v.findings.report);
+	else
+		*out = v.findings.report;
+	return rc;
+}

@@ -1,0 +1,116 @@
+/* ck_sweep of commit.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commit.h"
+#include "io_fault.h"
+#include "rundir.h"
+#include "tap.h"
+
+static void make_dirs(const char *dir, const char *const *names)
+{
+	for (; *names; names++) {
+		if (mkdir(in_dir(dir, *names), 0777) < 0)
+			ok(false, "%s can be made", *names);
+		put_file(in_dir(in_dir(dir, *names), "file"), "x");
+	}
+}
+
+static const char *const goes[] = {
+	".saving-0000000010.g1",      ".saving-0000000010.g2",
+	".deleting-0000000005.g1",    ".deleting-0000000006.g3",
+	".salvage-0000000007.g2",     ".gen-1/records-0000000010",
+	".gen-2/records-12345678901", NULL,
+};
+
+static const char *const stays[] = {
+	".saving-0000000010.g3",     ".saving-0000000010.g4",     ".saving-10.g1",
+	".saving-0000000010.g1.bak", "step-0000000003.g1",        ".deleting-me",
+	"records-0000000010",        ".gen-1/records-10",         ".gen-1/records-0000000010x",
+	".gen-3/records-0000000010", ".gen-4/records-0000000010", NULL,
+};
+
+static void make_all(const char *dir)
+{
+	for (uint64_t n = 1; n <= 4; n++)
+		make_generation(dir, n);
+	make_dirs(dir, goes);
+	make_dirs(dir, stays);
+	put_file(in_dir(dir, ".gen-1/claim.json"), "{}");
+}
+
+static void test_sweep(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+
+	is_int(ck_sweep(&ck_io_posix, in_dir(dir, "none"), 1, &err), CK_ENOENT, "no directory");
+	make_all(dir);
+	is_int(ck_sweep(&ck_io_posix, dir, 3, &err), 0, "swept by generation 3: %s", err.text);
+	for (size_t i = 0; goes[i]; i++)
+		ok(!exists_in(dir, goes[i]), "%s goes", goes[i]);
+	for (size_t i = 0; stays[i]; i++)
+		ok(exists_in(in_dir(dir, stays[i]), "file"), "%s stays", stays[i]);
+	ok(exists_in(dir, ".gen-1/claim.json"), "claims stay");
+	ok(!exists_in(dir, ".deleting-0000000010.g1"), "nothing on its way out is left");
+	is_int(ck_sweep(&ck_io_posix, dir, 3, &err), 0, "again: nothing to do");
+}
+
+/* A directory that was on its way out already, of the same name. */
+static void test_half_swept(void)
+{
+	static const char *const both[] = {".saving-0000000010.g1", ".deleting-0000000010.g1",
+					   NULL};
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+
+	make_dirs(dir, both);
+	is_int(ck_sweep(&ck_io_posix, dir, 2, &err), 0, "swept: %s", err.text);
+	is_u64(count_in(dir), 0, "both are gone");
+}
+
+static void test_failures(void)
+{
+	static const struct {
+		const char *rule;
+		const char *says;
+	} rows[] = {
+		{"rename:.saving-0000000010.g1:errno=EIO", ".saving-0000000010.g1: rename to"},
+		{"unlink:*/.salvage-*:errno=EACCES", "Permission denied"},
+		{"rmdir:records-0000000010:errno=EBUSY", "records-0000000010: rmdir"},
+		{"readdir:.gen-1:errno=EIO", ".gen-1"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *dir = test_tmpdir();
+		struct ck_error err = CK_ERROR_INIT;
+		struct ck_io_fault *fault;
+		unsigned left = 0;
+
+		make_all(dir);
+		is_int(ck_io_fault_new(&fault, &ck_io_posix, rows[i].rule, &err), 0, "%s",
+		       rows[i].rule);
+		is_int(ck_sweep(ck_io_fault_io(fault), dir, 3, &err), CK_EIO, "%s: is told",
+		       rows[i].rule);
+		like(err.text, rows[i].says, "%s: the text", rows[i].rule);
+		for (size_t k = 0; goes[k]; k++)
+			left += exists_in(dir, goes[k]);
+		is_int(left, 1, "%s: the sweep went on: one is left", rows[i].rule);
+		is_int(ck_sweep(&ck_io_posix, dir, 3, &err), 0, "%s: the next one: %s",
+		       rows[i].rule, err.text);
+		for (size_t k = 0; goes[k]; k++)
+			if (exists_in(dir, goes[k]))
+				ok(false, "%s: %s goes at last", rows[i].rule, goes[k]);
+		ck_io_fault_free(fault);
+	}
+}
+
+int main(void)
+{
+	test_sweep();
+	test_half_swept();
+	test_failures();
+	return done_testing();
+}
