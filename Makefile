@@ -1,0 +1,171 @@
+# slurm-ckpt: `make` builds, `make check` tests, `make demo` shows it, `make help` lists the rest.
+#
+# Knobs: PREFIX DESTDIR CC MPICC SLURM_CFLAGS CFLAGS VARIANT (release asan tsan)
+# V=1 shows the commands. Objects go to build/<variant>/. A part whose dependency is missing is skipped, aloud.
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+SPANKDIR ?= $(LIBDIR)/slurm
+MPICC ?= mpicc
+VARIANT ?= release
+VERSION := 0.1.0
+
+B := build/$(VARIANT)
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo "  $(1)	$@")
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Werror
+SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITIZE_tsan := -fsanitize=thread
+CFLAGS ?= -O2 -g
+HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DCK_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) \
+	$(if $(SANITIZE_$(VARIANT)),$(SANITIZE_$(VARIANT)) -O1,$(HARDEN)) \
+	-fPIC -ffunction-sections -fdata-sections -pthread -MMD -MP -Ilib -Iruntime
+ALL_LDFLAGS := $(SANITIZE_$(VARIANT)) -pthread -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
+LIBS := -lcjson -lcrypto -lz
+
+# What is there to build with.
+has = $(shell printf '%s\n' '$(1)' | $(2) -E -x c - >/dev/null 2>&1 && echo yes)
+SLURM_CFLAGS ?=
+HAVE_MPI := $(call has,#include <mpi.h>,$(MPICC))
+HAVE_SLURM := $(call has,#include <slurm/spank.h>,$(CC) $(SLURM_CFLAGS))
+
+LIB_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c))
+RUNTIME_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out runtime/comm_mpi.c runtime/cmd_%,$(wildcard runtime/*.c)))
+CMD_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/cmd_*.c))
+PLUGIN_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard plugin/*.c))
+SUPPORT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%.t,$(wildcard tests/unit/*.c))
+PLUGIN_UNIT := $(patsubst tests/plugin/%.c,$(B)/tests/plugin/%.t,$(wildcard tests/plugin/*.c))
+MPI_UNIT := $(patsubst tests/mpi/%.c,$(B)/tests/mpi/%.bin,$(wildcard tests/mpi/*.c))
+
+PARTS := $(B)/libckpt.so.0 $(B)/ckpt
+ifeq ($(HAVE_MPI),yes)
+PARTS += $(B)/libckpt_mpi.so.0 $(B)/train
+endif
+ifeq ($(HAVE_SLURM),yes)
+PARTS += $(B)/plugin/ckpt.so
+endif
+
+.PHONY: all check check-full check-unit check-mpi check-plugin asan tsan lint format layers demo \
+	install uninstall clean help skipped
+.DELETE_ON_ERROR:
+
+all: skipped $(PARTS)
+
+skipped:
+	@$(if $(HAVE_MPI),:,echo "skipped: libckpt_mpi and the example: no mpi.h with MPICC=$(MPICC) (contrib/deps.sh installs Open MPI)")
+	@$(if $(HAVE_SLURM),:,echo "skipped: the SPANK plugin: no slurm/spank.h (contrib/deps.sh installs libslurm-dev; SLURM_CFLAGS=-I…)")
+
+help:
+	@echo "all check check-full asan tsan lint format layers demo install uninstall clean"
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+$(B)/runtime/comm_mpi.o $(B)/tests/mpi/%.o $(B)/contrib/examples/train/%.o: CC := $(MPICC)
+$(B)/plugin/%.o $(B)/tests/plugin/%.o: ALL_CFLAGS += $(SLURM_CFLAGS) -Iplugin
+$(B)/tests/%.o: ALL_CFLAGS += -Itests/support
+# Bit-exact training: no fused multiply-add where the compiler likes one.
+$(B)/contrib/examples/train/%.o: ALL_CFLAGS += -ffp-contract=off
+
+# Libraries: the core and the runtime in one, exporting <ckpt.h>; MPI beside it.
+$(B)/libckpt.a: $(LIB_OBJ) $(RUNTIME_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/libckpt.so.0: $(LIB_OBJ) $(RUNTIME_OBJ) runtime/libckpt.map
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libckpt.so.0 -Wl,--version-script=runtime/libckpt.map \
+		-Wl,--gc-sections $(filter %.o,$^) -o $@ $(LIBS)
+	$(Q)ln -sf libckpt.so.0 $(B)/libckpt.so
+
+$(B)/libckpt_mpi.so.0: $(B)/runtime/comm_mpi.o $(B)/lib/error.o $(B)/libckpt.so.0
+	$(call say,LD)
+	$(Q)$(MPICC) $(ALL_LDFLAGS) -shared -Wl,-soname,libckpt_mpi.so.0 -Wl,--version-script=runtime/libckpt.map \
+		$(filter %.o,$^) -o $@ -L$(B) -lckpt
+	$(Q)ln -sf libckpt_mpi.so.0 $(B)/libckpt_mpi.so
+
+$(B)/ckpt: $(CMD_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
+
+# The plugin's symbols of Slurm come from the process that loads it.
+$(B)/plugin/ckpt.so: $(PLUGIN_OBJ) $(B)/libckpt.a plugin/ckpt.map
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,ckpt.so -Wl,--version-script=plugin/ckpt.map \
+		-Wl,-z,nodelete -Wl,-z,noexecstack -Wl,--gc-sections $(PLUGIN_OBJ) $(B)/libckpt.a -o $@ \
+		-Wl,--as-needed $(LIBS)
+
+$(B)/train: $(patsubst %.c,$(B)/%.o,$(wildcard contrib/examples/train/*.c)) $(B)/libckpt_mpi.so.0
+	$(call say,LD)
+	$(Q)$(MPICC) $(ALL_LDFLAGS) $(filter %.o,$^) -o $@ -L$(B) -lckpt_mpi -lckpt -lm \
+		-Wl,-rpath,'$$ORIGIN' -Wl,-rpath,'$$ORIGIN/../lib'
+
+# Tests: one program per module; real ranks; the plugin; the cluster.
+$(B)/tests/unit/%.t: $(B)/tests/unit/%.o $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
+$(B)/tests/mpi/%.bin: $(B)/tests/mpi/%.o $(B)/runtime/comm_mpi.o $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(MPICC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
+$(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGIN_OBJ)) $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all $^ -o $@ $(LIBS)
+
+PROVE := prove --timer
+check-unit: $(UNIT) $(B)/ckpt
+	$(PROVE) $(UNIT)
+
+check-build: all $(UNIT) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
+
+check: check-build
+	tests/run $(B) fast
+check-full: check-build
+	tests/run $(B) full
+
+asan tsan:
+	$(MAKE) VARIANT=$@ check-unit
+
+SOURCES := $(wildcard lib/*.[ch] runtime/*.[ch] plugin/*.[ch] tests/*/*.[ch] contrib/examples/*/*.[ch])
+lint:
+	tests/lint.sh $(SLURM_CFLAGS)
+format:
+	clang-format -i $(SOURCES)
+layers:
+	tests/layers.sh
+
+demo:
+	contrib/demo
+
+MANS := $(wildcard contrib/man/*.[1-9])
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(B)/ckpt $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 runtime/ckpt.h $(DESTDIR)$(PREFIX)/include/
+	install -m 755 $(B)/libckpt.so.0 $(DESTDIR)$(LIBDIR)/
+	$(Q)ln -sf libckpt.so.0 $(DESTDIR)$(LIBDIR)/libckpt.so
+ifeq ($(HAVE_MPI),yes)
+	install -m 644 runtime/ckpt_mpi.h $(DESTDIR)$(PREFIX)/include/
+	install -m 755 $(B)/libckpt_mpi.so.0 $(DESTDIR)$(LIBDIR)/
+	$(Q)ln -sf libckpt_mpi.so.0 $(DESTDIR)$(LIBDIR)/libckpt_mpi.so
+endif
+ifeq ($(HAVE_SLURM),yes)
+	install -d $(DESTDIR)$(SPANKDIR)
+	install -m 755 $(B)/plugin/ckpt.so $(DESTDIR)$(SPANKDIR)/
+endif
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' runtime/ckpt.pc.in \
+		>$(DESTDIR)$(LIBDIR)/pkgconfig/ckpt.pc
+	for m in $(MANS); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; install -d $$d && install -m 644 $$m $$d/; done
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/ckpt $(DESTDIR)$(PREFIX)/include/ckpt.h $(DESTDIR)$(PREFIX)/include/ckpt_mpi.h
+	rm -f $(DESTDIR)$(LIBDIR)/libckpt.so* $(DESTDIR)$(LIBDIR)/libckpt_mpi.so* $(DESTDIR)$(LIBDIR)/pkgconfig/ckpt.pc
+	rm -f $(DESTDIR)$(SPANKDIR)/ckpt.so
+	for m in $(notdir $(MANS)); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+
+clean:
+	rm -rf build
+
+.SECONDARY:
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,307 @@
+/* A run at a glance: what is there, whether it is whole, and what a start would do with it. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog.h"
+#include "dirfile.h"
+#include "json.h"
+
+const char *ck_cmd_state_name(enum ck_cmd_state state)
+{
+	static const char *const names[] = {
+		[CK_CMD_WHOLE] = "ok",
+		[CK_CMD_DAMAGED] = "bad",
+		[CK_CMD_UNKNOWN] = "unknown",
+		[CK_CMD_SAVING] = "saving",
+		[CK_CMD_LEFT_OVER] = "left-over",
+	};
+
+	return names[state];
+}
+
+void ck_cmd_facts_fini(struct ck_cmd_facts *facts)
+{
+	for (size_t i = 0; i < facts->nrows; i++)
+		free(facts->rows[i].reason);
+	free(facts->rows);
+	free(facts->run_reason);
+	if (facts->has_claim)
+		ck_claim_fini(&facts->claim);
+	memset(facts, 0, sizeof(*facts));
+}
+
+/* --- one checkpoint --- */
+
+static void judge(struct ck_cmd_row *row, int code, const char *missing, const char *malformed,
+		  const char *reason)
+{
+	bool unseen = code == CK_EIO || code == CK_ENOMEM;
+
+	row->state = unseen ? CK_CMD_UNKNOWN : CK_CMD_DAMAGED;
+	row->what = unseen ? "unreadable" : code == CK_ENOENT ? missing : malformed;
+	free(row->reason);
+	row->reason = strdup(reason);
+}
+
+static void describe(struct ck_cmd_row *row, const struct ck_manifest *m)
+{
+	row->described = true;
+	row->world_size = m->world_size;
+	row->created = m->created;
+	strcpy(row->save_id, m->save_id);
+}
+
+/* Are all files there with their sizes? Rank by rank, so that the bar moves and faults are counted. */
+static void size_up(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
+		    struct ck_cmd_progress *progress, struct ck_cmd_row *row)
+{
+	struct ck_error err, first = CK_ERROR_INIT;
+	uint32_t bad = 0;
+
+	for (uint32_t rank = 0; rank < m->world_size && !ck_cmd_interrupted(); rank++) {
+		size_t begin, count = 0;
+
+		if (ck_step_sized(io, dir, m, rank, &err) && bad++ == 0)
+			first = err;
+		ck_manifest_rank_files(m, rank, &begin, &count);
+		ck_cmd_progress_add(progress, count);
+	}
+	if (bad > 1)
+		ck_fail(&err, first.code, "%s (and files of %" PRIu32 " more rank%s)", first.text,
+			bad - 1, bad == 2 ? "" : "s");
+	if (bad)
+		judge(row, first.code, "file missing", "wrong size",
+		      bad > 1 ? err.text : first.text);
+}
+
+/* The claim of the last start names what it refused: "step-…: why". */
+static void recall_refusal(const struct ck_cmd_facts *facts, struct ck_cmd_row *row)
+{
+	char name[CK_NAME_MAX];
+	size_t len = strlen(ck_name_step(row->id, name));
+
+	for (size_t i = 0; facts->has_claim && i < facts->claim.nrefused; i++) {
+		const char *refused = facts->claim.refused[i];
+
+		if (strncmp(refused, name, len) != 0 || refused[len] != ':')
+			continue;
+		free(row->reason);
+		if (asprintf(&row->reason, "refused by the last start%s", refused + len) < 0)
+			row->reason = NULL;
+		row->what = "was refused";
+	}
+}
+
+static bool is_there(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, path, &st) == 0 || errno != ENOENT;
+}
+
+static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
+			 struct ck_cmd_progress *progress, struct ck_cmd_row *row)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_manifest m = {.nfiles = 0};
+	int rc = ck_step_load(io, facts->dir, row->id, &m, &err);
+
+	if (rc) {
+		judge(row, rc, "manifest missing", "bad manifest", err.text);
+		return;
+	}
+	describe(row, &m);
+	row->files = m.nfiles;
+	for (size_t i = 0; i < m.nfiles; i++)
+		row->bytes += m.files[i].bytes;
+	row->foreign = facts->has_run && strcmp(m.run_id, facts->run.run_id) != 0;
+	if (row->foreign) {
+		ck_fail(&err, CK_EFORMAT, "%s: its run_id is %s, this run's is %s", facts->dir,
+			m.run_id, facts->run.run_id);
+		judge(row, CK_EFORMAT, "", "of another run", err.text);
+	} else {
+		size_up(io, facts->dir, &m, progress, row);
+		if (row->state == CK_CMD_WHOLE)
+			recall_refusal(facts, row);
+	}
+	ck_manifest_fini(&m);
+}
+
+/* --- one save that is not committed --- */
+
+static void count_files(const struct ck_io *io, const char *staging, struct ck_cmd_row *row)
+{
+	struct ck_names names;
+	uint32_t rank, part;
+
+	if (ck_io_list(io, staging, &names, NULL))
+		return;
+	for (size_t i = 0; i < names.count; i++)
+		row->files += ck_is_shard(names.names[i], &rank, &part);
+	ck_names_fini(&names);
+}
+
+/* save.json says when it began; the directory's time is when the last file was made. */
+static void look_at_saving(const struct ck_io *io, struct ck_cmd_facts *facts,
+			   struct ck_cmd_row *row)
+{
+	char staging[PATH_MAX], path[PATH_MAX], name[CK_NAME_MAX];
+	struct ck_buf text = CK_BUF_INIT;
+	struct ck_manifest m;
+	struct stat st;
+
+	row->state = row->id.generation < facts->generation ? CK_CMD_LEFT_OVER : CK_CMD_SAVING;
+	if (!ck_path_join(staging, facts->dir, ck_name_saving(row->id, name)))
+		return;
+	if (io->ops->lstat(io, staging, &st) == 0)
+		row->created = st.st_mtime;
+	count_files(io, staging, row);
+	if (ck_dirfile_read(io, staging, CK_SAVE_FILE, CK_JSON_MAX_BYTES, path, &text, NULL) == 0 &&
+	    ck_manifest_parse(path, text.data, text.len, false, &m, NULL) == 0) {
+		describe(row, &m);
+		ck_manifest_fini(&m);
+	}
+	ck_buf_fini(&text);
+}
+
+/* --- the run --- */
+
+/* Rotation or a commit may have taken a directory away since it was listed. */
+static bool is_gone(const struct ck_io *io, const char *dir, const struct ck_cmd_row *row)
+{
+	char path[PATH_MAX], name[CK_NAME_MAX];
+	bool saving = row->state == CK_CMD_SAVING || row->state == CK_CMD_LEFT_OVER;
+
+	if (row->state == CK_CMD_WHOLE)
+		return false;
+	if (saving)
+		ck_name_saving(row->id, name);
+	else
+		ck_name_step(row->id, name);
+	return ck_path_join(path, dir, name) && !is_there(io, path);
+}
+
+static void look_at_rows(const struct ck_io *io, struct ck_cmd_progress *progress,
+			 struct ck_cmd_facts *facts)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < facts->nrows && !ck_cmd_interrupted(); i++) {
+		struct ck_cmd_row row = facts->rows[i];
+
+		facts->rows[i].reason = NULL;
+		if (row.state == CK_CMD_SAVING)
+			look_at_saving(io, facts, &row);
+		else
+			look_at_step(io, facts, progress, &row);
+		if (is_gone(io, facts->dir, &row)) {
+			free(row.reason);
+			continue;
+		}
+		facts->rows[kept++] = row;
+		if (row.state > CK_CMD_UNKNOWN)
+			continue;
+		facts->nsteps++;
+		facts->nbad += row.state != CK_CMD_WHOLE;
+		facts->unchecked |= row.state == CK_CMD_UNKNOWN;
+	}
+	facts->nrows = kept;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	return ck_step_id_cmp(&((const struct ck_cmd_row *)b)->id,
+			      &((const struct ck_cmd_row *)a)->id);
+}
+
+/* Rows and the highest generation, from names alone. */
+static int list_rows(const struct ck_io *io, struct ck_cmd_facts *facts, struct ck_error *err)
+{
+	struct ck_names names;
+	uint64_t generation;
+	int rc = ck_dirfile_list(io, facts->dir, &names, err);
+
+	if (rc)
+		return rc;
+	facts->rows = calloc(names.count + 1, sizeof(*facts->rows));
+	for (size_t i = 0; facts->rows && i < names.count; i++) {
+		struct ck_cmd_row *row = &facts->rows[facts->nrows];
+
+		*row = (struct ck_cmd_row){.what = ""};
+		if (ck_is_step(names.names[i], &row->id)) {
+			facts->nrows++;
+		} else if (ck_is_saving(names.names[i], &row->id)) {
+			row->state = CK_CMD_SAVING;
+			facts->nrows++;
+		} else if (ck_is_generation(names.names[i], &generation) &&
+			   generation > facts->generation) {
+			facts->generation = generation;
+		}
+	}
+	ck_names_fini(&names);
+	if (!facts->rows)
+		return ck_fail_nomem(err, sizeof(*facts->rows));
+	qsort(facts->rows, facts->nrows, sizeof(*facts->rows), newest_first);
+	return 0;
+}
+
+/* As the runtime decides it (restore.c, open.c), except for the bytes. */
+static void foretell(struct ck_cmd_facts *facts)
+{
+	size_t newer = 0;
+
+	facts->resume = CK_CMD_REFUSES;
+	if (!facts->has_run)
+		return;
+	if (facts->nsteps == 0) {
+		facts->resume = facts->run.committed ? CK_CMD_REFUSES : CK_CMD_FRESH;
+		return;
+	}
+	for (size_t i = 0; i < facts->nrows; i++) {
+		const struct ck_cmd_row *row = &facts->rows[i];
+
+		if (row->state > CK_CMD_UNKNOWN)
+			continue;
+		if (row->foreign)
+			return;
+		if (row->state == CK_CMD_WHOLE) {
+			facts->row = row;
+			break;
+		}
+		newer++;
+	}
+	if (!facts->row)
+		facts->resume = CK_CMD_FAILS;
+	else if (facts->run.complete && facts->run.complete_step == facts->row->id.step)
+		facts->resume = CK_CMD_COMPLETE;
+	else
+		facts->resume = newer ? CK_CMD_FALLS_BACK : CK_CMD_RESUMES;
+}
+
+int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,
+		struct ck_cmd_facts *out, struct ck_error *err)
+{
+	struct ck_cmd_facts facts = {.dir = dir};
+	struct ck_error why = CK_ERROR_INIT;
+	int rc = list_rows(io, &facts, err);
+
+	if (rc) {
+		ck_cmd_facts_fini(&facts);
+		return rc;
+	}
+	facts.run_code = ck_run_load(io, dir, &facts.run, &why);
+	facts.has_run = facts.run_code == 0;
+	facts.unchecked = facts.run_code == CK_EIO;
+	if (!facts.has_run)
+		facts.run_reason = strdup(why.text);
+	facts.has_claim = facts.generation > 0 &&
+			  ck_claim_load(io, dir, facts.generation, &facts.claim, NULL) == 0;
+	look_at_rows(io, progress, &facts);
+	foretell(&facts);
+	*out = facts;
+	return 0;
+}

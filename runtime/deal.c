@@ -1,0 +1,107 @@
+/* Merging the registrations of all ranks: gathered on rank 0, checked and dealt there, scattered. */
+#include "handle.h"
+
+#include <stdlib.h>
+
+void ck_dealt_fini(struct ck_dealt *dealt)
+{
+	ck_duty_fini(&dealt->duty);
+	ck_deal_fini(&dealt->deal);
+	*dealt = (struct ck_dealt){0};
+}
+
+/* Rank 0: everybody's packed list -> the deal. */
+static int merge(ckpt *ck, const struct ck_per_rank *packed, struct ck_deal *deal,
+		 struct ck_error *err)
+{
+	uint32_t size = (uint32_t)ck->comm.table.size;
+	struct ck_item_list *lists = calloc(size, sizeof(*lists));
+	int rc = 0;
+
+	if (!lists)
+		return ck_fail_nomem(err, size * sizeof(*lists));
+	for (uint32_t r = 0; !rc && r < size; r++)
+		rc = ck_item_list_unpack(packed->data + packed->offsets[r],
+					 packed->offsets[r + 1] - packed->offsets[r], &lists[r],
+					 err);
+	if (!rc)
+		rc = ck_items_deal(lists, size, deal, err);
+	for (uint32_t r = 0; r < size; r++)
+		ck_item_list_fini(&lists[r]);
+	free(lists);
+	return rc == CK_EITEM ? CK_EARG : rc;
+}
+
+/* Rank 0: the deal -> each rank's duty, end to end. */
+static int pack_duties(ckpt *ck, const struct ck_deal *deal, struct ck_per_rank *out,
+		       struct ck_error *err)
+{
+	uint32_t size = (uint32_t)ck->comm.table.size;
+	struct ck_buf all = CK_BUF_INIT;
+	int rc = 0;
+
+	out->offsets = calloc(size + 1, sizeof(*out->offsets));
+	if (!out->offsets)
+		return ck_fail_nomem(err, (size + 1) * sizeof(*out->offsets));
+	for (uint32_t r = 0; !rc && r < size; r++) {
+		rc = ck_duty_pack(deal, r, &all, err);
+		out->offsets[r + 1] = all.len;
+	}
+	out->data = (unsigned char *)all.data;
+	return rc;
+}
+
+static int deal_root(ckpt *ck, const struct ck_per_rank *packed, struct ck_deal *deal,
+		     struct ck_per_rank *duties, struct ck_error *err)
+{
+	int rc = merge(ck, packed, deal, err);
+
+	return rc ? rc : pack_duties(ck, deal, duties, err);
+}
+
+/* Collective: gather, merge, scatter. */
+static int exchange(ckpt *ck, struct ck_buf *mine, struct ck_dealt *dealt, struct ck_error *err)
+{
+	struct ck_per_rank packed = CK_PER_RANK_INIT, duties = CK_PER_RANK_INIT;
+	void *duty = NULL;
+	uint64_t duty_bytes = 0;
+	int rc = ck_comm_gather(&ck->comm, 0, mine->data, mine->len, &packed, err);
+
+	if (rc)
+		return rc;
+	if (ck_is_root(ck))
+		rc = deal_root(ck, &packed, &dealt->deal, &duties, err);
+	ck_per_rank_fini(&packed);
+	rc = ck_comm_agree(&ck->comm, rc, err);
+	if (!rc)
+		rc = ck_comm_scatter(&ck->comm, 0, &duties, &duty, &duty_bytes, err);
+	ck_per_rank_fini(&duties);
+	if (rc)
+		return rc;
+	rc = ck_duty_unpack(duty, duty_bytes, &dealt->duty, err);
+	free(duty);
+	return ck_comm_agree(&ck->comm, rc, err);
+}
+
+int ck_deal_refresh(ckpt *ck, struct ck_error *err)
+{
+	uint64_t changed = !ck->dealt.valid || ck->dealt.version != ck->registry.version;
+	struct ck_dealt dealt = {.valid = true, .version = ck->registry.version};
+	struct ck_buf mine = CK_BUF_INIT;
+	int rc = ck_comm_allreduce_max(&ck->comm, &changed, 1, err);
+
+	if (rc || !changed)
+		return rc;
+	rc = ck_item_list_pack(&ck->registry.list, &mine, err);
+	rc = ck_comm_agree(&ck->comm, rc, err);
+	if (!rc)
+		rc = exchange(ck, &mine, &dealt, err);
+	ck_buf_fini(&mine);
+	if (rc) {
+		ck_dealt_fini(&dealt);
+		return rc;
+	}
+	ck_dealt_fini(&ck->dealt);
+	ck->dealt = dealt;
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* Bringing one checkpoint into memory: the same blocks as were saved, by the same ranks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "restore.h"
+
+static int fail_item(const struct ck_shard *shard, const struct ck_stored *stored, const char *what,
+		     struct ck_error *err)
+{
+	struct ck_buf box = CK_BUF_INIT;
+	int rc;
+
+	ck_box_print(&box, &stored->box);
+	rc = ck_fail(err, CK_EITEM, "%s: item '%s', block %s: %s", shard->path, stored->name,
+		     box.data ? box.data : "", what);
+	ck_buf_fini(&box);
+	return rc;
+}
+
+/* Is this block one that this rank would write now? */
+static bool is_duty(const struct ck_duty *duty, const struct ck_stored *stored, uint32_t rank)
+{
+	for (size_t i = 0; i < duty->count; i++) {
+		if (strcmp(duty->items[i].name, stored->name) != 0)
+			continue;
+		for (size_t b = 0; b < duty->items[i].nblocks; b++)
+			if (duty->items[i].blocks[b].writer == rank &&
+			    ck_box_equal(&duty->items[i].blocks[b].box, &stored->box))
+				return true;
+	}
+	return false;
+}
+
+/* Where does one stored block go? */
+static int place(ckpt *ck, const struct ck_shard *shard, const struct ck_stored *stored,
+		 struct ck_load *load, void **dst, struct ck_error *err)
+{
+	const struct ck_registry *registry = &ck->registry;
+	size_t item = ck_registry_find(registry, stored->name);
+	struct ck_rank_bytes *bytes = &load->rank_bytes[load->nrank_bytes];
+
+	if (item == registry->list.count || registry->list.items[item].kind != stored->kind)
+		return fail_item(shard, stored, "the program has not registered it", err);
+	if (stored->kind == CK_SHARDED) {
+		if (!is_duty(&ck->dealt.duty, stored, (uint32_t)ck->comm.table.rank))
+			return fail_item(
+				shard, stored,
+				"this rank has registered other blocks than were saved (loading "
+				"into another layout is not supported yet)",
+				err);
+		*dst = ck_registry_block(registry, item, &stored->box);
+		return 0;
+	}
+	if (load->nrank_bytes == registry->list.count)
+		return fail_item(shard, stored, "stored twice", err);
+	*bytes = (struct ck_rank_bytes){.item = item, .bytes = stored->bytes};
+	bytes->data = malloc(stored->bytes ? stored->bytes : 1);
+	if (!bytes->data)
+		return ck_fail_nomem(err, stored->bytes);
+	load->nrank_bytes++;
+	*dst = bytes->data;
+	return 0;
+}
+
+static int open_file(ckpt *ck, const char *dir, const struct ck_file *file, struct ck_load *load,
+		     struct ck_error *err)
+{
+	struct ck_shard *shard = &load->shards[load->nshards];
+	int rc = ck_file_sized(ck->io, dir, file, err);
+
+	if (!rc)
+		rc = ck_shard_open(ck->io, dir, file->rank, file->part, shard, err);
+	if (rc)
+		return rc;
+	load->nshards++;
+	load->dst[load->nshards - 1] = calloc(shard->nblocks + 1, sizeof(void *));
+	if (!load->dst[load->nshards - 1])
+		return ck_fail_nomem(err, shard->nblocks * sizeof(void *));
+	for (size_t b = 0; !rc && b < shard->nblocks; b++)
+		rc = place(ck, shard, &shard->blocks[b], load, &load->dst[load->nshards - 1][b],
+			   err);
+	return rc;
+}
+
+/* Everything this rank would write must have been there; each block is there at most once. */
+static int check_all_there(const ckpt *ck, const char *dir, const struct ck_load *load,
+			   struct ck_error *err)
+{
+	uint32_t rank = (uint32_t)ck->comm.table.rank;
+	size_t wanted = 0, found = 0, wanted_rank = 0;
+
+	for (size_t i = 0; i < ck->dealt.duty.count; i++)
+		for (size_t b = 0; b < ck->dealt.duty.items[i].nblocks; b++)
+			wanted += ck->dealt.duty.items[i].blocks[b].writer == rank;
+	for (size_t i = 0; i < ck->registry.list.count; i++)
+		wanted_rank += ck->registry.list.items[i].kind == CK_PER_RANK;
+	for (size_t f = 0; f < load->nshards; f++)
+		for (size_t b = 0; b < load->shards[f].nblocks; b++)
+			found += load->shards[f].blocks[b].kind == CK_SHARDED;
+	if (found != wanted || load->nrank_bytes != wanted_rank)
+		return ck_fail(
+			err, CK_EITEM,
+			"%s: rank %u has %zu blocks and %zu per-rank items there, the program has "
+			"%zu and %zu (loading into another layout is not supported yet)",
+			dir, rank, found, load->nrank_bytes, wanted, wanted_rank);
+	return 0;
+}
+
+int ck_load_open(ckpt *ck, const char *dir, const struct ck_record *record, struct ck_load *out,
+		 struct ck_error *err)
+{
+	int rc = 0;
+
+	out->shards = calloc(record->nfiles, sizeof(*out->shards));
+	out->dst = calloc(record->nfiles, sizeof(*out->dst));
+	out->rank_bytes = calloc(ck->registry.list.count + 1, sizeof(*out->rank_bytes));
+	if (!out->shards || !out->dst || !out->rank_bytes)
+		return ck_fail_nomem(err, record->nfiles * sizeof(*out->shards));
+	for (size_t f = 0; !rc && f < record->nfiles; f++)
+		rc = open_file(ck, dir, &record->files[f], out, err);
+	return rc ? rc : check_all_there(ck, dir, out, err);
+}
+
+int ck_load_read(ckpt *ck, const struct ck_record *record, enum ck_level level,
+		 struct ck_load *load, struct ck_error *err)
+{
+	int rc = 0;
+
+	for (size_t f = 0; !rc && f < load->nshards; f++) {
+		const struct ck_file *file = &record->files[f];
+		struct ck_expected expected = {
+			.bytes = file->bytes,
+			.sha256 = file->sha256,
+			.chunk_bytes = file->chunk_bytes,
+			.chunk_crc32 = file->chunk_crc32,
+			.crc32 = file->crc32,
+		};
+
+		rc = ck_shard_read(ck->io, &load->shards[f], &expected, level, load->dst[f], NULL,
+				   NULL, err);
+	}
+	return rc;
+}
+
+/* Collective among the holders of one block. */
+static int share_block(ckpt *ck, const char *name, const struct ck_duty_block *block,
+		       struct ck_error *err)
+{
+	size_t item = ck_registry_find(&ck->registry, name);
+	int *ranks = malloc(block->nholders * sizeof(*ranks));
+	int root = 0, rc;
+
+	if (!ranks) /* the others wait for us: only the end of the program can free them */
+		return ck_comm_die(&ck->comm, err, "rank %d: out of memory", ck->comm.table.rank);
+	for (size_t h = 0; h < block->nholders; h++) {
+		ranks[h] = (int)block->holders[h];
+		if (block->holders[h] == block->writer)
+			root = (int)h;
+	}
+	rc = ck_comm_bcast_group(&ck->comm, ranks, (int)block->nholders, root,
+				 ck_registry_block(&ck->registry, item, &block->box),
+				 ck_registry_bytes(&ck->registry, item, &block->box), err);
+	free(ranks);
+	return rc;
+}
+
+int ck_load_share(ckpt *ck, struct ck_error *err)
+{
+	const struct ck_duty *duty = &ck->dealt.duty;
+	int rc = 0;
+
+	/* Every rank goes through its blocks by item and box, so groups that overlap meet in order. */
+	for (size_t i = 0; !rc && i < duty->count; i++)
+		for (size_t b = 0; !rc && b < duty->items[i].nblocks; b++)
+			if (duty->items[i].blocks[b].nholders > 1)
+				rc = share_block(ck, duty->items[i].name, &duty->items[i].blocks[b],
+						 err);
+	return rc;
+}
+
+int ck_load_hand_over(ckpt *ck, struct ck_load *load, struct ck_error *err)
+{
+	for (size_t i = 0; i < load->nrank_bytes; i++) {
+		const struct ck_rank_bytes *bytes = &load->rank_bytes[i];
+		const struct ckpt_rank_callbacks *cb = &ck->registry.behind[bytes->item].callbacks;
+		int answer = cb->set(cb->arg, bytes->data, bytes->bytes);
+
+		if (answer)
+			return ck_fail(err, CK_EFORMAT,
+				       "item '%s': the program's set callback refused %zu bytes "
+				       "(it returned %d)",
+				       ck->registry.list.items[bytes->item].name, bytes->bytes,
+				       answer);
+	}
+	return 0;
+}
+
+void ck_load_fini(ckpt *ck, struct ck_load *load)
+{
+	for (size_t f = 0; f < load->nshards; f++) {
+		ck_shard_close(ck->io, &load->shards[f]);
+		free(load->dst[f]);
+	}
+	free(load->shards);
+	free(load->dst);
+	ck_rank_bytes_free(load->rank_bytes, load->nrank_bytes);
+	*load = (struct ck_load){0};
+}

@@ -1,0 +1,262 @@
+/* Opening and closing a run. */
+#include "open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commit.h"
+#include "env.h"
+#include "handle.h"
+#include "signals.h"
+
+static int start_io(ckpt *ck, struct ck_error *err)
+{
+	const char *rules = getenv(CK_ENV_IO_FAULT);
+	int rc;
+
+	ck->io = &ck_io_posix;
+	if (!rules || !*rules)
+		return 0;
+	rc = ck_io_fault_new(&ck->fault, &ck_io_posix, rules, err);
+	if (!rc) {
+		ck->io = ck_io_fault_io(ck->fault);
+		ck_log(ck, "warning: rehearsing failures: " CK_ENV_IO_FAULT "=%s", rules);
+	}
+	return rc;
+}
+
+/* Collective: rank 0's settings become everybody's; others are noted. */
+static int agree_settings(ckpt *ck, const struct ckpt_options *options, struct ck_error *err)
+{
+	char notice[CK_ERROR_TEXT], *dir;
+	uint64_t differs;
+	int rc = ck_settings_load(getenv, options, &ck->set, notice, err);
+
+	if (!rc && *notice)
+		ck_log(ck, "%s", notice);
+	if ((rc = ck_comm_agree(&ck->comm, rc, err)))
+		return rc;
+	dir = strdup(ck->set.dir);
+	if ((rc = ck_comm_bcast(&ck->comm, 0, &ck->set, sizeof(ck->set), err))) {
+		free(dir);
+		return rc;
+	}
+	differs = dir && strcmp(dir, ck->set.dir) != 0;
+	free(dir);
+	rc = ck_comm_allreduce_max(&ck->comm, &differs, 1, err);
+	if (!rc && differs)
+		ck_log(ck, "warning: ranks were given different run directories; %s counts",
+		       ck->set.off ? "none, as on rank 0," : ck->set.dir);
+	ck->comm.timeout_ms = ck->set.timeout_ms;
+	return rc;
+}
+
+/* Rank 0: no run.json. May we make one? */
+static int may_begin(const ckpt *ck, const struct ck_error *missing, struct ck_error *err)
+{
+	const struct ck_settings *set = &ck->set;
+	struct ck_names names = {0};
+	int rc = ck_io_list(ck->io, set->dir, &names, NULL);
+	size_t count = names.count;
+
+	ck_names_fini(&names);
+	if (rc == CK_ENOENT && set->job.restart_count > 0)
+		return ck_fail(
+			err, CK_EREFUSED,
+			"%s: is missing, but this job has run before: is the file system mounted? "
+			"To start over, create the empty directory",
+			set->dir);
+	if (!rc && count > 0 && set->job.restart_count > 0)
+		return ck_fail(err, CK_EREFUSED,
+			       "%s: this job has run before, but there is no " CK_RUN_FILE
+			       " (%s). To start over, empty the directory",
+			       set->dir, missing->text);
+	return 0;
+}
+
+/* The same number may come again when a cluster's job ids are reset. */
+static int is_our_job(const ckpt *ck, struct ck_error *err)
+{
+	const struct ck_settings *set = &ck->set;
+	char theirs[32], ours[32];
+
+	if (!*set->job.job_id || !set->submit_time || !ck->run.submit_time ||
+	    strcmp(ck->run.job_id, set->job.job_id) != 0 ||
+	    strcmp(ck->run.cluster, set->job.cluster) != 0 ||
+	    ck->run.submit_time == set->submit_time)
+		return 0;
+	return ck_fail(
+		err, CK_EREFUSED,
+		"%s: belongs to job %s submitted %s, this is job %s submitted %s: give it another "
+		"--ckpt-name, or remove the old run",
+		set->dir, ck->run.job_id, ck_format_time(ck->run.submit_time, theirs),
+		set->job.job_id, ck_format_time(set->submit_time, ours));
+}
+
+/* Rank 0: the run's file, made if this is the first time. */
+static int open_run(ckpt *ck, struct ck_error *err)
+{
+	struct ck_catalog catalog = {0};
+	struct ck_error missing = CK_ERROR_INIT;
+	int rc = ck_run_load(ck->io, ck->set.dir, &ck->run, &missing);
+
+	if (!rc)
+		return is_our_job(ck, err);
+	if (rc != CK_ENOENT) {
+		*err = missing;
+		return rc;
+	}
+	if ((rc = may_begin(ck, &missing, err)))
+		return rc;
+	if (ck_catalog_load(ck->io, ck->set.dir, &catalog, NULL) == 0 && catalog.count)
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: has %zu checkpoints, but no " CK_RUN_FILE
+			     ": restore that file, or move the directory away to start over",
+			     ck->set.dir, catalog.count);
+	ck_catalog_fini(&catalog);
+	if (rc)
+		return rc;
+	strcpy(ck->run.name, ck->set.name);
+	strcpy(ck->run.cluster, ck->set.job.cluster);
+	strcpy(ck->run.job_id, ck->set.job.job_id);
+	ck->run.submit_time = ck->set.submit_time;
+	return ck_run_create(ck->io, ck->set.dir, &ck->run, err);
+}
+
+/* Rank 0: a generation of our own; what dead ones left half done goes. */
+static int claim(ckpt *ck, struct ck_error *err)
+{
+	struct ck_error ignored = CK_ERROR_INIT;
+	struct ck_claim *c = &ck->claim;
+	int rc;
+
+	c->job = ck->set.job;
+	c->submit_time = ck->set.submit_time;
+	c->pid = (uint64_t)getpid();
+	c->time = time(NULL);
+	c->world_size = (uint32_t)ck->comm.table.size;
+	if (gethostname(c->host, sizeof(c->host) - 1))
+		c->host[0] = '\0';
+	rc = ck_claim_take(ck->io, ck->set.dir, c, err);
+	if (rc)
+		return rc;
+	ck->generation = c->generation;
+	if (ck_sweep(ck->io, ck->set.dir, ck->generation, &ignored))
+		ck_log(ck, "warning: left-overs could not be removed: %s", ignored.text);
+	return 0;
+}
+
+/* Collective. */
+static int open_directory(ckpt *ck, struct ck_error *err)
+{
+	int rc = 0;
+
+	if (ck_is_root(ck)) {
+		rc = open_run(ck, err);
+		if (!rc)
+			rc = claim(ck, err);
+	}
+	if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
+	    (rc = ck_comm_bcast(&ck->comm, 0, &ck->generation, sizeof(ck->generation), err)))
+		return rc;
+	rc = ck_signals_install(ck->set.stop_signals, ck->set.save_signals, err);
+	ck->opened = rc == 0;
+	ck->saves_seen = ck_signals_saves();
+	return ck_comm_agree(&ck->comm, rc, err);
+}
+
+static int open_collective(ckpt *ck, const struct ckpt_options *options, struct ck_error *err)
+{
+	int rc = start_io(ck, err);
+
+	if (!rc)
+		rc = ck_agreement_init(&ck->agreement, err);
+	rc = ck_comm_agree(&ck->comm, rc, err);
+	if (!rc)
+		rc = agree_settings(ck, options, err);
+	ck->off = !rc && ck->set.off;
+	if (!rc && !ck->off)
+		rc = open_directory(ck, err);
+	ck->opened_at = ck->last_save_at = ck_now();
+	return rc;
+}
+
+int ckpt_open(ckpt **out, const struct ckpt_comm *comm, const struct ckpt_options *options)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	struct ckpt_comm self = {.struct_size = sizeof(self)};
+	ckpt *ck = calloc(1, sizeof(*ck));
+	int rc = 0;
+
+	*out = ck;
+	if (!ck)
+		return CK_ENOMEM;
+	if (options && options->struct_size == sizeof(*options)) {
+		ck->log = options->log;
+		ck->log_arg = options->log_arg;
+	}
+	if (!comm && !(rc = ck_self_new(&self, &err))) {
+		self.release = ck_self_free;
+		comm = &self;
+	}
+	if (!rc)
+		rc = ck_comm_init(&ck->comm, comm, UINT64_C(1000) * CK_DEFAULT_TIMEOUT_SECONDS,
+				  &err);
+	if (!rc) {
+		ck->has_comm = true;
+		rc = open_collective(ck, options, &err);
+	}
+	if (rc) {
+		ck_log(ck, "cannot open: %s", err.text);
+		ck_keep(ck, rc, &err);
+		ck->dead = rc;
+	}
+	return rc;
+}
+
+int ck_open_failed(ckpt **out, const struct ck_error *err)
+{
+	ckpt *ck = calloc(1, sizeof(*ck));
+
+	*out = ck;
+	if (!ck)
+		return CK_ENOMEM;
+	ck->dead = err->code;
+	return ck_keep(ck, err->code, err);
+}
+
+int ckpt_close(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int rc = 0;
+
+	if (!ck)
+		return 0;
+	if (!ck->dead && ck->opened)
+		rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	if (ck->opened)
+		ck_signals_remove();
+	ck_registry_fini(&ck->registry);
+	ck_dealt_fini(&ck->dealt);
+	ck_claim_fini(&ck->claim);
+	free(ck->user);
+	free(ck->bad);
+	ck_io_fault_free(ck->fault);
+	if (ck->has_comm) {
+		ck_agreement_fini(&ck->comm, &ck->agreement);
+		ck_comm_fini(&ck->comm);
+		if (ck->comm.table.release)
+			ck->comm.table.release(ck->comm.table.ctx);
+		ck_comm_free_lost(&ck->comm);
+	}
+	free(ck);
+	return rc;
+}
+
+const char *ckpt_error(const ckpt *ck)
+{
+	return ck ? ck->error.text : "out of memory";
+}

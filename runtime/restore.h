@@ -1,0 +1,42 @@
+/*
+ * Restoring, in two files: restore.c decides which checkpoint, load.c brings one into memory.
+ */
+#ifndef CK_RESTORE_H
+#define CK_RESTORE_H
+
+#include "handle.h"
+#include "shard.h"
+
+/* Collective. Returns 0 with *result; a code, the same on all ranks. Logs the one line that says which. */
+int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err);
+
+/* One rank's files of the checkpoint that is being tried. */
+struct ck_load {
+	struct ck_shard *shards;
+	void ***dst; /* dst[file][block]: where it goes */
+	size_t nshards;
+	struct ck_rank_bytes *rank_bytes; /* per-rank items, before they are handed over */
+	size_t nrank_bytes;
+};
+
+/*
+ * Open this rank's files, check their sizes, and find the memory of each block: what is stored must be
+ * what this rank would store now. Local. Returns 0; CK_ENOENT, CK_EFORMAT, CK_EIO: the file is bad;
+ * CK_EITEM: it does not fit the program.
+ */
+int ck_load_open(ckpt *ck, const char *dir, const struct ck_record *record, struct ck_load *out,
+		 struct ck_error *err);
+
+/* Read and verify each file once, into the registered memory. Local. 0; CK_EDIGEST; CK_EIO. */
+int ck_load_read(ckpt *ck, const struct ck_record *record, enum ck_level level,
+		 struct ck_load *load, struct ck_error *err);
+
+/* Bring each block that several ranks hold from the one that read it to the others. Collective. */
+int ck_load_share(ckpt *ck, struct ck_error *err);
+
+/* Give the per-rank items to the program's callbacks. Local. 0; CK_EFORMAT when one refuses. */
+int ck_load_hand_over(ckpt *ck, struct ck_load *load, struct ck_error *err);
+
+void ck_load_fini(ckpt *ck, struct ck_load *load);
+
+#endif

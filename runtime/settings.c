@@ -1,0 +1,210 @@
+#include "settings.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "env.h"
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Copy, cut with "..." when it does not fit: for texts that only inform. */
+static void copy_cut(char *out, size_t size, const char *text)
+{
+	if ((size_t)snprintf(out, size, "%s", text) >= size)
+		memcpy(out + size - 4, "...", 4);
+}
+
+static int load_job(ck_getenv get, struct ck_job *job, struct ck_error *err)
+{
+	const char *id = or_empty(get("SLURM_JOB_ID"));
+	const char *restarts = get("SLURM_RESTART_COUNT"); /* not set at all in the first run */
+
+	copy_cut(job->cluster, sizeof(job->cluster), or_empty(get("SLURM_CLUSTER_NAME")));
+	copy_cut(job->job_id, sizeof(job->job_id), id);
+	copy_cut(job->step_id, sizeof(job->step_id), or_empty(get("SLURM_STEP_ID")));
+	copy_cut(job->nodes, sizeof(job->nodes), or_empty(get("SLURM_JOB_NODELIST")));
+	job->restart_count = 0;
+	if (!restarts || !*id)
+		return 0;
+	return ck_parse_u64("SLURM_RESTART_COUNT", restarts, 0, UINT32_MAX, &job->restart_count,
+			    err);
+}
+
+/* Do the SLURM_CKPT_ variables speak of this start of this job? */
+static bool seal_holds(ck_getenv get, const struct ck_job *job, char notice[static CK_ERROR_TEXT])
+{
+	const char *seal = get(CK_ENV_SEAL);
+	char ours[CK_ERROR_TEXT / 2];
+
+	if (!get(CK_ENV_DIR))
+		return false;
+	if (!*job->job_id) {
+		snprintf(notice, CK_ERROR_TEXT,
+			 "ignored: " CK_ENV_DIR " is set, but this process is in no Slurm job");
+		return false;
+	}
+	snprintf(ours, sizeof(ours), "%s/%s/%" PRIu64, job->cluster, job->job_id,
+		 job->restart_count);
+	if (seal && strcmp(seal, ours) == 0)
+		return true;
+	snprintf(notice, CK_ERROR_TEXT,
+		 "ignored: the settings in the environment are for job %.200s, this is %.200s",
+		 seal ? seal : "(none)", ours);
+	return false;
+}
+
+static int load_u64(ck_getenv get, const char *name, uint64_t min, uint64_t max, uint64_t fallback,
+		    uint64_t *out, struct ck_error *err)
+{
+	const char *text = get(name);
+
+	*out = fallback;
+	return text ? ck_parse_u64(name, text, min, max, out, err) : 0;
+}
+
+static int load_every(ck_getenv get, bool sealed, const struct ckpt_options *options,
+		      struct ck_interval *out, struct ck_error *err)
+{
+	const char *text = sealed ? get(CK_ENV_EVERY) : NULL;
+
+	if (options->every)
+		return ck_parse_interval("ckpt_options.every", options->every, out, err);
+	if (text)
+		return ck_parse_interval(CK_ENV_EVERY, text, out, err);
+	*out = (struct ck_interval){.seconds = CK_DEFAULT_EVERY_SECONDS};
+	return 0;
+}
+
+static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *options,
+			struct ck_settings *out, struct ck_error *err)
+{
+	ck_getenv from = sealed ? get : (ck_getenv)NULL;
+	uint64_t keep = CK_DEFAULT_KEEP, margin = CK_DEFAULT_MARGIN_SECONDS, end = 0, submit = 0,
+		 timeout;
+	int rc;
+
+	if (options->keep < 0 || options->keep > CK_KEEP_MAX)
+		return ck_fail(err, CK_EARG,
+			       "ckpt_options.keep: %d: expected 1 to %d (0: the default)",
+			       options->keep, CK_KEEP_MAX);
+	if (!(options->margin_seconds >= 0 && options->margin_seconds < 1e9))
+		return ck_fail(err, CK_EARG, "ckpt_options.margin_seconds: %g: expected 0 to 1e9",
+			       options->margin_seconds);
+	if (from) {
+		if ((rc = load_u64(from, CK_ENV_KEEP, 1, CK_KEEP_MAX, keep, &keep, err)) ||
+		    (rc = load_u64(from, CK_ENV_MARGIN, 0, 1000000000, margin, &margin, err)) ||
+		    (rc = load_u64(from, CK_ENV_END_TIME, 0, INT64_MAX, 0, &end, err)) ||
+		    (rc = load_u64(from, CK_ENV_SUBMIT_TIME, 0, INT64_MAX, 0, &submit, err)))
+			return rc;
+	}
+	rc = load_u64(get, CK_ENV_TIMEOUT, 1, 1000000, CK_DEFAULT_TIMEOUT_SECONDS, &timeout, err);
+	if (rc)
+		return rc;
+	out->keep = options->keep ? (uint32_t)options->keep : (uint32_t)keep;
+	out->margin_seconds =
+		options->margin_seconds > 0 ? options->margin_seconds : (double)margin;
+	out->end_time = (int64_t)end;
+	out->submit_time = (int64_t)submit;
+	out->timeout_ms = timeout * 1000;
+	return load_every(get, sealed, options, &out->every, err);
+}
+
+static int load_signals(const char *what, const int *given, const int *fallback, int *out,
+			struct ck_error *err)
+{
+	const int *from = given ? given : fallback;
+	int i;
+
+	for (i = 0; from[i]; i++) {
+		if (i == CK_SIGNALS_MAX - 1)
+			return ck_fail(err, CK_EARG, "%s: more than %d signals", what,
+				       CK_SIGNALS_MAX - 1);
+		if (from[i] < 1 || from[i] >= NSIG || from[i] == SIGKILL || from[i] == SIGSTOP)
+			return ck_fail(err, CK_EARG, "%s: %d is no signal that can be caught", what,
+				       from[i]);
+		out[i] = from[i];
+	}
+	out[i] = 0;
+	return 0;
+}
+
+static int set_dir(const char *dir, struct ck_settings *out, struct ck_error *err)
+{
+	char cwd[PATH_MAX / 2] = "";
+	size_t len = strlen(dir);
+	int printed;
+
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	if (len == 0)
+		return ck_fail(err, CK_EARG, "run directory: empty path");
+	if (dir[0] != '/' && !getcwd(cwd, sizeof(cwd)))
+		return ck_fail(err, CK_EARG,
+			       "run directory: %s: relative, and there is no current directory",
+			       dir);
+	printed = snprintf(out->dir, sizeof(out->dir), "%s%s%.*s", cwd, *cwd ? "/" : "", (int)len,
+			   dir);
+	/* Room for the names below it. */
+	if (printed < 0 || printed >= PATH_MAX - 4 * CK_NAME_MAX)
+		return ck_fail(err, CK_EARG, "run directory: path of %d characters is too long",
+			       printed);
+	return 0;
+}
+
+static int set_name(const char *name, struct ck_settings *out, struct ck_error *err)
+{
+	const char *last = strrchr(out->dir, '/');
+
+	if (!name)
+		name = last ? last + 1 : out->dir;
+	if (strlen(name) >= sizeof(out->name))
+		return ck_fail(err, CK_EARG, "run name: %s: longer than %zu characters", name,
+			       sizeof(out->name) - 1);
+	strcpy(out->name, name);
+	return 0;
+}
+
+int ck_settings_load(ck_getenv get, const struct ckpt_options *options, struct ck_settings *out,
+		     char notice[static CK_ERROR_TEXT], struct ck_error *err)
+{
+	static const int stop[] = {SIGTERM, SIGUSR1, 0}, save[] = {SIGUSR2, 0};
+	static const struct ckpt_options none = {.struct_size = sizeof(none)};
+	struct ck_settings s = {.off = true};
+	const char *dir;
+	bool sealed;
+	int rc;
+
+	notice[0] = '\0';
+	if (!options)
+		options = &none;
+	if (options->struct_size != sizeof(*options))
+		return ck_fail(
+			err, CK_EARG,
+			"ckpt_options.struct_size: %zu: expected sizeof(struct ckpt_options) = %zu",
+			options->struct_size, sizeof(*options));
+	if ((rc = load_job(get, &s.job, err)))
+		return rc;
+	sealed = seal_holds(get, &s.job, notice);
+	dir = options->dir ? options->dir : sealed ? get(CK_ENV_DIR) : NULL;
+	if ((rc = load_numbers(get, sealed, options, &s, err)) ||
+	    (rc = load_signals("ckpt_options.stop_signals", options->stop_signals, stop,
+			       s.stop_signals, err)) ||
+	    (rc = load_signals("ckpt_options.save_signals", options->save_signals, save,
+			       s.save_signals, err)))
+		return rc;
+	if (dir) {
+		s.off = false;
+		if ((rc = set_dir(dir, &s, err)) ||
+		    (rc = set_name(options->dir ? NULL : get(CK_ENV_NAME), &s, err)))
+			return rc;
+	}
+	*out = s;
+	return 0;
+}

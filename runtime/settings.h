@@ -1,0 +1,47 @@
+/*
+ * What the program and `sbatch --ckpt` asked for, as one plain value. Pure: the environment comes in
+ * through a function.
+ */
+#ifndef CK_SETTINGS_H
+#define CK_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ckpt.h"
+#include "error.h"
+#include "manifest.h"
+#include "parse.h"
+
+#define CK_SIGNALS_MAX 16 /* of one kind, the closing 0 included */
+
+/* Has no pointers, so that rank 0's travels to the others as it is. */
+struct ck_settings {
+	bool off;                   /* no run directory: touch nothing */
+	char dir[PATH_MAX];         /* run directory, absolute */
+	char name[CK_NAME_MAX * 3]; /* the run's; last component of dir unless told */
+	struct ck_interval every;
+	uint32_t keep;
+	double margin_seconds;
+	int64_t end_time;    /* seconds since 1970; 0: none known */
+	int64_t submit_time; /* of the job; 0: unknown */
+	uint64_t timeout_ms; /* how long a rank may be silent */
+	struct ck_job job;
+	int stop_signals[CK_SIGNALS_MAX];
+	int save_signals[CK_SIGNALS_MAX];
+};
+
+typedef char *(*ck_getenv)(const char *name); /* as getenv */
+
+/*
+ * Options win over the environment. Settings of the environment count only when they are sealed for this
+ * very start of this job (CK_ENV_SEAL).
+ *
+ *   notice  receives a line worth logging ("settings of job 12 are ignored …"), or ""
+ * Returns 0; CK_EARG naming variable or option, value, and what was expected.
+ */
+int ck_settings_load(ck_getenv get, const struct ckpt_options *options, struct ck_settings *out,
+		     char notice[static CK_ERROR_TEXT], struct ck_error *err);
+
+#endif

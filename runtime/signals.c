@@ -1,0 +1,123 @@
+#include "signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What one signal number means to us, and who had it before. */
+struct slot {
+	bool installed;
+	bool stops;
+	struct sigaction before;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned users;
+static struct slot slots[NSIG];
+static atomic_int owner_pid;
+static atomic_int stop_seen;
+static atomic_uint saves_seen;
+
+static void call_before(const struct sigaction *before, int signum, siginfo_t *info, void *context)
+{
+	if (before->sa_flags & SA_SIGINFO)
+		before->sa_sigaction(signum, info, context);
+	else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
+		before->sa_handler(signum);
+}
+
+static void on_signal(int signum, siginfo_t *info, void *context)
+{
+	const struct slot *slot = &slots[signum];
+	int saved_errno = errno, none = 0;
+
+	if (getpid() == atomic_load(&owner_pid)) {
+		if (slot->stops)
+			atomic_compare_exchange_strong(&stop_seen, &none, signum);
+		else
+			atomic_fetch_add(&saves_seen, 1);
+		call_before(&slot->before, signum, info, context);
+	}
+	errno = saved_errno;
+}
+
+static int install_one(int signum, bool stops, struct ck_error *err)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct slot *slot = &slots[signum];
+
+	sigemptyset(&action.sa_mask);
+	slot->stops = stops;
+	/* `before` is complete before our handler can run. */
+	if (sigaction(signum, NULL, &slot->before) || sigaction(signum, &action, NULL))
+		return ck_fail(err, CK_EARG, "signal %d: cannot be caught: %s", signum,
+			       strerror(errno));
+	slot->installed = true;
+	return 0;
+}
+
+static void remove_all(void)
+{
+	for (int signum = 1; signum < NSIG; signum++) {
+		struct sigaction now;
+
+		if (!slots[signum].installed)
+			continue;
+		if (sigaction(signum, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+		    now.sa_sigaction == on_signal)
+			sigaction(signum, &slots[signum].before, NULL);
+		slots[signum].installed = false;
+	}
+}
+
+static int install_all(const int *stop, const int *save, struct ck_error *err)
+{
+	int rc = 0;
+
+	atomic_store(&owner_pid, getpid());
+	atomic_store(&stop_seen, 0);
+	atomic_store(&saves_seen, 0);
+	for (; !rc && *stop; stop++)
+		rc = install_one(*stop, true, err);
+	for (; !rc && *save; save++)
+		rc = install_one(*save, false, err);
+	if (rc)
+		remove_all();
+	return rc;
+}
+
+int ck_signals_install(const int *stop, const int *save, struct ck_error *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&lock);
+	if (users == 0)
+		rc = install_all(stop, save, err);
+	if (!rc)
+		users++;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void ck_signals_remove(void)
+{
+	pthread_mutex_lock(&lock);
+	if (users > 0 && --users == 0)
+		remove_all();
+	pthread_mutex_unlock(&lock);
+}
+
+int ck_signals_stop(void)
+{
+	return atomic_load(&stop_seen);
+}
+
+unsigned ck_signals_saves(void)
+{
+	return atomic_load(&saves_seen);
+}

@@ -1,0 +1,281 @@
+/* The training loop's calls: when to save, when to stop, when it is finished. */
+#include "handle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "endtime.h"
+#include "restore.h"
+#include "signals.h"
+
+#define ASK_TIMEOUT_MS 3000
+
+/* Rank 0: must the last save begin now? Looks again at the limit before it says so. */
+static bool deadline_near(ckpt *ck)
+{
+	struct ck_deadline d = {
+		.now = (double)time(NULL),
+		.end = (double)ck->set.end_time,
+		.save = ck->save_seconds,
+		.longest_gap = ck->longest_gap,
+		.calls_late =
+			ck->agreement.pace.same_call ? 1 : (unsigned)ck->agreement.pace.every + 1,
+		.margin = ck->set.margin_seconds,
+	};
+	int64_t asked;
+
+	if (ck->deadline_seen)
+		return true;
+	if (!ck_deadline_near(&d))
+		return false;
+	if (*ck->set.job.job_id &&
+	    ck_end_time_ask(ck->set.job.job_id, ASK_TIMEOUT_MS, &asked, NULL) == 0 &&
+	    asked != ck->set.end_time) {
+		ck->set.end_time = asked;
+		d.end = (double)asked;
+	}
+	ck->deadline_seen = ck_deadline_near(&d);
+	return ck->deadline_seen;
+}
+
+/* What does this rank want? Time is rank 0's business, signals are everybody's. */
+static uint64_t urge(ckpt *ck, uint64_t step)
+{
+	int stop = ck_signals_stop();
+
+	if (stop)
+		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
+	if (ck_is_root(ck) && deadline_near(ck))
+		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
+	if (ck_signals_saves() != ck->saves_seen)
+		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
+	if (ck_is_root(ck) && ck_interval_due(&ck->set.every, ck_now(), ck->last_save_at,
+					      step - (ck->has_saved ? ck->saved : 0)))
+		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_INTERVAL, 0);
+	return 0;
+}
+
+/* Time since the last call, kept as the longest of the recent ones: it fades by a tenth per call. */
+static uint64_t gap_us(ckpt *ck)
+{
+	double now = ck_now(), gap = ck->last_call_at > 0 ? now - ck->last_call_at : 0;
+
+	ck->longest_gap *= 0.9;
+	if (gap > ck->longest_gap)
+		ck->longest_gap = gap;
+	return (uint64_t)(gap * 1e6);
+}
+
+/* Collective: a step that is saved already counts. */
+static int save_once(ckpt *ck, uint64_t step, struct ck_error *err)
+{
+	if (ck->has_saved && ck->saved == step)
+		return 0;
+	return ck_save_now(ck, step, err);
+}
+
+/* Is this the failure of a save, with which training goes on? */
+static bool goes_on(int code)
+{
+	return code == 0 || code == CK_EIO || code == CK_ENOENT || code == CK_EEXIST ||
+	       code == CK_ENOMEM || code == CK_EFORMAT;
+}
+
+static int write_mark(ckpt *ck, uint64_t step, const char *reason, struct ck_error *err)
+{
+	struct ck_mark mark = {.want = CK_WANT_REQUEUE, .job = ck->set.job, .step = step};
+
+	snprintf(mark.reason, sizeof(mark.reason), "%s", reason);
+	return ck_mark_store(ck->io, ck->set.dir, ck->generation, &mark, err);
+}
+
+/* Collective: save, leave word for the requeue, and only then let any rank go. */
+static int stop(ckpt *ck, uint64_t step, enum ck_why why, unsigned detail, struct ck_error *err)
+{
+	char reason[64];
+	int rc = save_once(ck, step, err), marked = 0;
+
+	ck_why_text(why, detail, reason);
+	if (!goes_on(rc))
+		return rc;
+	if (ck_is_root(ck))
+		marked = write_mark(ck, step, reason, err);
+	if (marked)
+		ck_log(ck, "warning: the request to requeue could not be written: %s", err->text);
+	if ((rc = ck_comm_barrier(&ck->comm, err)))
+		return rc;
+	ck->stopped = true;
+	if (ck->has_saved)
+		ck_log(ck, "stopping at step %" PRIu64 " (%s): it resumes from step %" PRIu64, step,
+		       reason, ck->saved);
+	else
+		ck_log(ck, "stopping at step %" PRIu64 " (%s): nothing could be saved", step,
+		       reason);
+	ck_note(ck, "stop", step, reason);
+	return CKPT_STOP;
+}
+
+/* Collective: act on what was decided in this call. */
+static int act(ckpt *ck, uint64_t step, uint64_t decided, struct ck_error *err)
+{
+	enum ck_urge what;
+	enum ck_why why;
+	unsigned detail;
+	int rc;
+
+	ck_urge_unpack(decided, &what, &why, &detail);
+	if (what == CK_URGE_NONE)
+		return 0;
+	if (what == CK_URGE_STOP)
+		return stop(ck, step, why, detail, err);
+	ck->saves_seen = ck_signals_saves();
+	rc = save_once(ck, step, err);
+	return goes_on(rc) ? 0 : rc;
+}
+
+/* What every collective call begins with: 0 go on, else return *answer. */
+static bool is_over(const ckpt *ck, int *answer)
+{
+	*answer = ck->dead ? ck->dead : ck->stopped ? CKPT_STOP : 0;
+	return ck->off || *answer;
+}
+
+static int check_step(ckpt *ck, uint64_t step, struct ck_error *err)
+{
+	if (step > CK_STEP_MAX)
+		return ck_fail(err, CK_EARG, "step %" PRIu64 ": beyond 2^53 - 1", step);
+	if (step < ck->step)
+		return ck_fail(err, CK_EARG, "step %" PRIu64 ": comes after step %" PRIu64, step,
+			       ck->step);
+	return 0;
+}
+
+int ckpt_step(ckpt *ck, uint64_t step)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	uint64_t decided, gap;
+	int rc;
+
+	if (is_over(ck, &rc))
+		return rc;
+	if ((rc = check_step(ck, step, &err)))
+		return ck_keep(ck, rc, &err);
+	gap = gap_us(ck);
+	ck->step = step;
+	rc = ck_agreement_step(&ck->comm, &ck->agreement, step, urge(ck, step), gap, &decided,
+			       &err);
+	if (!rc)
+		rc = act(ck, step, decided, &err);
+	ck->last_call_at = ck_now();
+	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
+}
+
+int ckpt_save(ckpt *ck, uint64_t step)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	if (is_over(ck, &rc))
+		return rc;
+	rc = check_step(ck, step, &err);
+	if (!rc)
+		rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	if (!rc) {
+		ck->step = step;
+		rc = save_once(ck, step, &err);
+	}
+	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
+}
+
+int ckpt_wait(ckpt *ck)
+{
+	int rc;
+
+	/* Saves are synchronous so far: none is ever under way here. */
+	is_over(ck, &rc);
+	return rc < 0 ? rc : 0;
+}
+
+int ckpt_prepare(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	if (is_over(ck, &rc))
+		return rc < 0 ? rc : 0;
+	rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	if (!rc)
+		rc = ck_deal_refresh(ck, &err);
+	return ck_keep(ck, rc, &err);
+}
+
+int ckpt_restore(ckpt *ck, uint64_t *step)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	enum ckpt_restored result;
+	int rc;
+
+	if (is_over(ck, &rc)) {
+		if (rc == 0)
+			*step = 0;
+		return rc < 0 ? rc : CKPT_FRESH;
+	}
+	rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	if (!rc)
+		rc = ck_restore_now(ck, &result, &err);
+	if (rc) {
+		ck_log(ck, "cannot resume: %s", err.text);
+		return ck_keep(ck, rc, &err);
+	}
+	*step = result == CKPT_FRESH ? 0 : ck->step;
+	return (int)result;
+}
+
+/* Rank 0: note in run.json that there is nothing left to do. */
+static int mark_complete(ckpt *ck, struct ck_error *err)
+{
+	struct ck_run run;
+	int rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
+
+	if (!rc)
+		rc = ck_run_load(ck->io, ck->set.dir, &run, err);
+	if (rc)
+		return rc;
+	run.complete = true;
+	run.complete_step = ck->step;
+	return ck_run_store(ck->io, ck->set.dir, &run, err);
+}
+
+int ckpt_complete(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	if (is_over(ck, &rc))
+		return rc < 0 ? rc : 0;
+	rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	if (!rc)
+		rc = save_once(ck, ck->step, &err);
+	if (!rc) {
+		rc = ck_is_root(ck) ? mark_complete(ck, &err) : 0;
+		rc = ck_comm_agree(&ck->comm, rc, &err);
+	}
+	if (!rc) {
+		ck_log(ck, "complete at step %" PRIu64, ck->step);
+		ck_note(ck, "complete", ck->step, "");
+	}
+	return ck_keep(ck, rc, &err);
+}
+
+int ckpt_should_stop(const ckpt *ck)
+{
+	return !ck->off && (ck->dead || ck->stopped || ck_signals_stop());
+}
+
+int ckpt_alive(ckpt *ck)
+{
+	ck->last_alive_at = ck_now();
+	return ck->dead;
+}

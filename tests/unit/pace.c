@@ -1,0 +1,85 @@
+/* pace.h: pure rules of when ranks agree, and what is due. */
+#include "pace.h"
+
+#include <signal.h>
+
+#include "tap.h"
+
+static void paces(void)
+{
+	static const struct {
+		uint64_t step_us, every;
+		bool same_call;
+	} rows[] = {
+		{0, 1, true},        /* unknown yet */
+		{30000000, 1, true}, /* 30 s */
+		{100000, 1, true},   /* 100 ms */
+		{99999, 1, false},   {50000, 2, false},  {1000, 100, false},
+		{10, 10000, false},  {1, 100000, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ck_pace pace = ck_pace_for(rows[i].step_us);
+
+		is_u64(pace.every, rows[i].every, "steps of %llu us: every n-th call",
+		       (unsigned long long)rows[i].step_us);
+		is_int(pace.same_call, rows[i].same_call, "steps of %llu us: in the same call",
+		       (unsigned long long)rows[i].step_us);
+		ok(pace.every * rows[i].step_us <= 100000 || rows[i].step_us >= 100000,
+		   "a decision is never more than 0.1 s and a step away");
+	}
+}
+
+static void urges(void)
+{
+	enum ck_urge urge;
+	enum ck_why why;
+	unsigned detail;
+	char text[64];
+	uint64_t save = ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
+	uint64_t stop = ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
+	uint64_t term = ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, SIGTERM);
+
+	ok(save < stop && stop < term, "a stop outranks a save, a signal the time limit");
+	ck_urge_unpack(term, &urge, &why, &detail);
+	is_int(urge, CK_URGE_STOP, "urge comes back");
+	is_int(why, CK_WHY_STOP_SIGNAL, "reason comes back");
+	is_int((int)detail, SIGTERM, "detail comes back");
+	is_str(ck_why_text(why, detail, text), "signal 15", "and has a text");
+	is_str(ck_why_text(CK_WHY_TIME_LIMIT, 0, text), "time limit", "so has the time limit");
+	ck_urge_unpack(0, &urge, &why, &detail);
+	is_int(urge, CK_URGE_NONE, "0 is no wish");
+}
+
+static void intervals(void)
+{
+	struct ck_interval time = {.seconds = 30}, steps = {.steps = 500};
+
+	ok(!ck_interval_due(&time, 129.9, 100, 100000), "29.9 of 30 s: not due");
+	ok(ck_interval_due(&time, 130, 100, 0), "30 of 30 s: due");
+	ok(!ck_interval_due(&steps, 1e9, 0, 499), "499 of 500 steps: not due, whatever the time");
+	ok(ck_interval_due(&steps, 0, 0, 500), "500 of 500 steps: due");
+}
+
+static void deadlines(void)
+{
+	/* end 1000, save 20 s -> 30, two calls of 5 s -> 10, margin 60: begin at 900 */
+	struct ck_deadline d = {
+		.end = 1000, .save = 20, .longest_gap = 5, .calls_late = 2, .margin = 60};
+
+	d.now = 899.9;
+	ok(!ck_deadline_near(&d), "just before");
+	d.now = 900;
+	ok(ck_deadline_near(&d), "just in time");
+	d.end = 0;
+	ok(!ck_deadline_near(&d), "no time limit: never");
+}
+
+int main(void)
+{
+	paces();
+	urges();
+	intervals();
+	deadlines();
+	return done_testing();
+}
