@@ -71,8 +71,8 @@ enum ckpt_code {
 };
 
 /*
- * Element types: the names of safetensors, little endian. The first nine are those that
- * PyTorch's HuggingFaceStorageReader reads; the rest load with current safetensors libraries.
+ * Element types: the names of safetensors, little endian. PyTorch's HuggingFaceStorageReader knows
+ * F16, BF16, F32, F64, I8, U8, I16, I32 and I64; the rest load with current safetensors libraries.
  */
 enum ckpt_dtype {
 	CKPT_BOOL = 0,
