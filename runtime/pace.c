@@ -53,7 +53,7 @@ bool ck_interval_due(const struct ck_interval *every, double now, double last_sa
 
 bool ck_deadline_near(const struct ck_deadline *d)
 {
-	double needed = 1.5 * d->save + d->calls_late * d->longest_gap + d->margin;
+	double needed = 1.5 * d->save + d->rest + d->calls_late * d->longest_gap + d->margin;
 
 	return d->end > 0 && d->now >= d->end - needed;
 }

@@ -52,13 +52,14 @@ bool ck_interval_due(const struct ck_interval *every, double now, double last_sa
 struct ck_deadline {
 	double now, end;     /* of one clock; end <= 0: no time limit */
 	double save;         /* how long a save takes */
+	double rest;         /* what the save under way still needs */
 	double longest_gap;  /* longest recent time between two calls of ckpt_step */
 	unsigned calls_late; /* calls from a rank's wish to the save: lag + 1, times `every` */
 	double margin;
 };
 
 /*
- * True when the save must begin now: end - (1.5 * save + calls_late * longest_gap + margin) is
+ * True when the save must begin now: end - (1.5 * save + rest + calls_late * longest_gap + margin) is
  * reached. Source: DESIGN section 6, Triggers.
  */
 bool ck_deadline_near(const struct ck_deadline *deadline);

@@ -85,7 +85,7 @@ static int refuse(ckpt *ck, struct search *s, int code, const struct ck_error *w
 	ck_note(ck, "refused", id.step, why->text);
 	rc = add_refused(&ck->claim, &text, err);
 	ck_buf_fini(&text);
-	return rc ? rc : ck_mark_bad(ck, id, err);
+	return rc ? rc : ck_rotation_mark_bad(&ck->rotation, id, err);
 }
 
 /* Does the checkpoint fit this program? Not a reason to take an older one. */
@@ -218,7 +218,7 @@ static int try_offer(ckpt *ck, const struct search *s, const struct offer *offer
 		rc = ck_comm_agree(&ck->comm, rc, err);
 	}
 	if (!rc)
-		rc = ck_load_share(ck, err);
+		rc = ck_load_share(ck, &load, err);
 	if (!rc) {
 		rc = ck_load_hand_over(ck, &load, err);
 		rc = ck_comm_agree(&ck->comm, rc, err);
@@ -309,9 +309,10 @@ static enum ckpt_restored adopt(ckpt *ck, const struct offer *offer, uint64_t nr
 	ck->opened_at = ck->last_save_at = ck_now();
 	if (offer->fresh)
 		return CKPT_FRESH;
-	ck->step = ck->saved = offer->id.step;
-	ck->has_saved = ck->resumed = true;
-	ck->resumed_id = offer->id;
+	ck->step = ck->saved = ck->tried = offer->id.step;
+	ck->has_saved = true;
+	ck->rotation.protects = true;
+	ck->rotation.protected_id = offer->id;
 	ck->wall_clock_before = offer->wall_clock_seconds;
 	if (offer->complete)
 		return CKPT_COMPLETE;

@@ -22,7 +22,7 @@ shard shard_open shard_read shard_plan shard_write
 manifest manifest_check fields files record user
 run claim mark
 catalog resolve
-commit sweep
+commit salvage sweep
 verify verify_impl verify_files verify_items
 rotate"
 
