@@ -143,11 +143,17 @@ struct ckpt_comm {
 
 /* Settings of the program. Zero or NULL: as sbatch --ckpt-… said, else the default. */
 struct ckpt_options {
-	size_t struct_size;      /* sizeof(struct ckpt_options) */
-	const char *dir;         /* run directory */
-	const char *every;       /* "30min", "900s", "1:00:00", "500steps" (default 30min) */
-	int keep;                /* checkpoints kept (default 3) */
-	double margin_seconds;   /* kept free before the end time (default 60) */
+	size_t struct_size;    /* sizeof(struct ckpt_options) */
+	const char *dir;       /* run directory */
+	const char *every;     /* "30min", "900s", "1:00:00", "500steps" (default 30min) */
+	int keep;              /* checkpoints kept (default 3) */
+	double margin_seconds; /* kept free before the end time (default 60) */
+	const char *resume;    /* "auto", "fresh", or a step: holds until this job has committed */
+	const char *from; /* run or step directory to begin from when this run has no checkpoint */
+	const char
+		*verify;  /* "auto" (SHA-256 after a start, CRC-32 within it), "crc32", "sha256" */
+	const char *fail; /* "warn"; "error": ckpt_step fails after 3 failed saves in a row */
+	int takeover;     /* 1: supersede an owner of the run that seems to be running */
 	const int *stop_signals; /* 0-terminated; default { SIGTERM, SIGUSR1, 0 }: save and stop */
 	const int *save_signals; /* 0-terminated; default { SIGUSR2, 0 }: save and go on */
 	/* Receives each message, one line without newline, on rank 0 only (default: stderr). */

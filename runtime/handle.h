@@ -22,6 +22,7 @@
 #include "run.h"
 #include "settings.h"
 #include "stage.h"
+#include "watch.h"
 
 /* The merged registrations of all ranks, as of registry.version == version. */
 struct ck_dealt {
@@ -89,7 +90,9 @@ struct ckpt {
 	bool deadline_seen;
 	struct ck_end_time_query end_query;
 	double asked_at;
-	unsigned saves_seen; /* save signals acted on */
+	unsigned saves_seen;    /* save signals acted on */
+	struct ck_watch *watch; /* rank 0 */
+	unsigned requests_seen; /* saves asked for and begun */
 
 	struct ck_agreement agreement;
 };
@@ -105,6 +108,10 @@ void ck_note(const ckpt *ck, const char *event, uint64_t step, const char *text)
 
 /* Keep the error for ckpt_error; CK_EPEER and CK_EFENCED make the handle dead. Returns `code`. */
 int ck_keep(ckpt *ck, int code, const struct ck_error *err);
+
+/* Rank 0: tell the plugin what to do with the job when the step ends. The reason is cut where it is long. */
+int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
+		  struct ck_error *err);
 
 static inline bool ck_is_root(const ckpt *ck)
 {

@@ -13,6 +13,7 @@
 #include "handle.h"
 #include "save.h"
 #include "signals.h"
+#include "takeover.h"
 
 static int start_io(ckpt *ck, struct ck_error *err)
 {
@@ -135,9 +136,12 @@ static void salvage(ckpt *ck)
 	struct ck_salvaged salvaged;
 
 	if (ck_salvage(ck->io, ck->set.dir, ck->generation, &salvaged, &trouble))
-		ck_log(ck, "warning: what an earlier start left could not be salvaged: %s", trouble.text);
+		ck_log(ck, "warning: what an earlier start left could not be salvaged: %s",
+		       trouble.text);
 	for (size_t i = 0; i < salvaged.count; i++)
-		ck_log(ck, "salvaged step %" PRIu64 ": its save was complete, only the commit was missing",
+		ck_log(ck,
+		       "salvaged step %" PRIu64
+		       ": its save was complete, only the commit was missing",
 		       salvaged.steps[i].step);
 	if (salvaged.count)
 		ck->run.committed = true;
@@ -149,7 +153,30 @@ static void sweep(void *arg)
 {
 	const ckpt *ck = arg;
 
-	ck_sweep(ck->io, ck->set.dir, ck->generation, NULL); /* what stays is tried again by the next */
+	ck_sweep(ck->io, ck->set.dir, ck->generation,
+		 NULL); /* what stays is tried again by the next */
+}
+
+/*
+ * Rank 0: does the present owner still run? Under Slurm the plugin has looked before the step began; here
+ * processes of this host are looked at.
+ */
+static int may_supersede(ckpt *ck, struct ck_error *err)
+{
+	const struct ck_claim *ours = &ck->claim;
+	struct ck_claim owner;
+	uint64_t highest = 0;
+	int rc = ck_generation_highest(ck->io, ck->set.dir, &highest, err);
+
+	if (rc || !highest || ck_claim_load(ck->io, ck->set.dir, highest, &owner, NULL))
+		return rc; /* a claim that cannot be read names nobody */
+	if (!ck->set.takeover && ck_owner_seems_alive(&owner, ours))
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
+			     "): end it first, or take over with --ckpt-takeover",
+			     ck->set.dir, owner.pid, owner.host, owner.generation);
+	ck_claim_fini(&owner);
+	return rc;
 }
 
 /* Rank 0: a generation of our own. */
@@ -165,7 +192,9 @@ static int claim(ckpt *ck, struct ck_error *err)
 	c->world_size = (uint32_t)ck->comm.table.size;
 	if (gethostname(c->host, sizeof(c->host) - 1))
 		c->host[0] = '\0';
-	rc = ck_claim_take(ck->io, ck->set.dir, c, err);
+	rc = may_supersede(ck, err);
+	if (!rc)
+		rc = ck_claim_take(ck->io, ck->set.dir, c, err);
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
@@ -193,8 +222,10 @@ static int prepare_saves(ckpt *ck, struct ck_error *err)
 		.dir = ck->set.dir,
 		.generation = ck->generation,
 		.keep = ck->set.keep,
+		.keep_every = ck->set.keep_every,
 	};
-	return ck_background_post(ck->background, sweep, ck, err);
+	rc = ck_watch_new(&ck->watch, ck->io, ck->set.dir, err);
+	return rc ? rc : ck_background_post(ck->background, sweep, ck, err);
 }
 
 /* Collective: what rank 0 found, to everybody. */
@@ -295,12 +326,22 @@ int ck_open_failed(ckpt **out, const struct ck_error *err)
 	return ck_keep(ck, err->code, err);
 }
 
+/* Rank 0: let the next opener know that nobody holds the run any more. */
+static void end_claim(ckpt *ck)
+{
+	if (!ck_is_root(ck) || !ck->generation)
+		return;
+	ck->claim.ended = true;
+	ck_claim_store(ck->io, ck->set.dir, &ck->claim, NULL);
+}
+
 /* Let go of the background thread and of what it used. A dead handle's save ends as it may. */
 static void end_saves(ckpt *ck)
 {
 	if (ck->records)
 		ck_records_give_up(ck->records);
 	ck_background_free(ck->background);
+	ck_watch_free(ck->watch);
 	ck_save_drop(ck);
 	ck_records_free(ck->records);
 	ck_rotation_fini(&ck->rotation);
@@ -326,6 +367,7 @@ int ckpt_close(ckpt *ck)
 	if (ck->opened)
 		ck_signals_remove();
 	end_saves(ck);
+	end_claim(ck);
 	ck_registry_fini(&ck->registry);
 	ck_dealt_fini(&ck->dealt);
 	ck_claim_fini(&ck->claim);

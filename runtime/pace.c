@@ -36,8 +36,11 @@ char *ck_why_text(enum ck_why why, unsigned detail, char out[static 64])
 	case CK_WHY_STOP_SIGNAL:
 		snprintf(out, 64, "signal %u", detail);
 		break;
+	case CK_WHY_STOP_REQUEST:
+		snprintf(out, 64, "ckpt stop");
+		break;
 	default:
-		snprintf(out, 64, "request");
+		snprintf(out, 64, "ckpt save");
 		break;
 	}
 	return out;

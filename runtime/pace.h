@@ -34,7 +34,9 @@ enum ck_why {
 	CK_WHY_INTERVAL = 1,
 	CK_WHY_SAVE_SIGNAL = 2,
 	CK_WHY_TIME_LIMIT = 3,
-	CK_WHY_STOP_SIGNAL = 4 /* + the signal number in `detail` */
+	CK_WHY_SAVE_REQUEST = 4,
+	CK_WHY_STOP_SIGNAL = 5, /* the signal number is in `detail` */
+	CK_WHY_STOP_REQUEST = 6 /* by `ckpt stop`: outranks the others, since it means no requeue */
 };
 
 /* One word of the reduction: urgency above reason above detail. */

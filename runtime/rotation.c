@@ -76,6 +76,7 @@ static int unpublish_all(struct ck_rotation *r, const struct ck_catalog *catalog
 	for (size_t i = 0; i < catalog->count; i++) {
 		steps[i].id = catalog->steps[i];
 		steps[i].bad = is_bad(r, catalog->steps[i]);
+		steps[i].pinned = ck_is_pinned(r->io, r->dir, catalog->steps[i]);
 		steps[i].protected =
 			r->protects && ck_step_id_cmp(&r->protected_id, &catalog->steps[i]) == 0;
 	}
@@ -100,6 +101,14 @@ int ck_rotation_unpublish(struct ck_rotation *r, bool save_to_come, struct ck_er
 		rc = unpublish_all(r, &catalog, save_to_come, err);
 	ck_catalog_fini(&catalog);
 	return rc;
+}
+
+int ck_rotation_pin(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
+{
+	bool due = r->keep_every && id.step / r->keep_every > r->last_step / r->keep_every;
+
+	r->last_step = id.step;
+	return due ? ck_pin(r->io, r->dir, id, err) : 0;
 }
 
 int ck_rotation_remove(struct ck_rotation *r, struct ck_error *err)

@@ -239,11 +239,23 @@ static void say_saved(ckpt *ck, const struct ck_save *save)
 	}
 }
 
+/* The same text but for numbers: steps and offsets differ from try to try. */
+static bool same_cause(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		a += strspn(a, "0123456789");
+		b += strspn(b, "0123456789");
+		if (*a != *b || !*a)
+			break;
+	}
+	return *a == *b;
+}
+
 /* Each cause is told once. */
 static void say_failed(ckpt *ck, const struct ck_save *save)
 {
 	ck_note(ck, "failed", save->head.id.step, save->outcome.text);
-	if (strcmp(ck->last_failure, save->outcome.text) == 0)
+	if (same_cause(ck->last_failure, save->outcome.text))
 		return;
 	snprintf(ck->last_failure, sizeof(ck->last_failure), "%s", save->outcome.text);
 	ck_log(ck, "save of step %" PRIu64 " failed: %s", save->head.id.step, save->outcome.text);

@@ -12,6 +12,8 @@
 
 /* Slurm has this long to tell the end time; then the one known before counts. */
 #define ASK_SECONDS 3
+/* With --ckpt-fail=error. */
+#define FAILURES_MAX 3
 
 /* Rank 0: how long the save under way still needs, by the length of the last one. */
 static double rest_of_save(const ckpt *ck)
@@ -77,12 +79,16 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 {
 	int stop = ck_signals_stop();
 
+	if (ck->watch && ck_watch_stop(ck->watch))
+		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_REQUEST, 0);
 	if (stop)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
 	if (ck_is_root(ck) && deadline_near(ck))
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
 	if (!ck->save && ck_signals_saves() != ck->saves_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
+	if (!ck->save && ck->watch && ck_watch_saves(ck->watch) != ck->requests_seen)
+		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_REQUEST, 0);
 	if (ck_is_root(ck) && interval_due(ck, step))
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_INTERVAL, 0);
 	return 0;
@@ -124,9 +130,10 @@ static bool goes_on(int code)
 	return code != CK_EPEER && code != CK_EFENCED;
 }
 
-static int write_mark(ckpt *ck, uint64_t step, const char *reason, struct ck_error *err)
+int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
+		  struct ck_error *err)
 {
-	struct ck_mark mark = {.want = CK_WANT_REQUEUE, .job = ck->set.job, .step = step};
+	struct ck_mark mark = {.want = want, .job = ck->set.job, .step = step};
 
 	snprintf(mark.reason, sizeof(mark.reason), "%s", reason);
 	return ck_mark_store(ck->io, ck->set.dir, ck->generation, &mark, err);
@@ -142,9 +149,11 @@ static int stop(ckpt *ck, uint64_t step, enum ck_why why, unsigned detail, struc
 	if (!goes_on(rc))
 		return rc;
 	if (ck_is_root(ck))
-		marked = write_mark(ck, step, reason, err);
+		marked = ck_leave_mark(ck, step,
+				       why == CK_WHY_STOP_REQUEST ? CK_WANT_STOP : CK_WANT_REQUEUE,
+				       reason, err);
 	if (marked)
-		ck_log(ck, "warning: the request to requeue could not be written: %s", err->text);
+		ck_log(ck, "warning: the mark for the requeue could not be written: %s", err->text);
 	if ((rc = ck_comm_barrier(&ck->comm, err)))
 		return rc;
 	ck->stopped = true;
@@ -158,6 +167,15 @@ static int stop(ckpt *ck, uint64_t step, enum ck_why why, unsigned detail, struc
 	return CKPT_STOP;
 }
 
+/* --ckpt-fail=error: several failed saves in a row are an error of the program. Alike on all ranks. */
+static int too_many_failures(const ckpt *ck, struct ck_error *err)
+{
+	if (!ck->set.fail_error || ck->failed_saves < FAILURES_MAX)
+		return 0;
+	return ck_fail(err, CK_EIO, "%u saves in a row have failed%s%s", ck->failed_saves,
+		       *ck->last_failure ? ", the last: " : "", ck->last_failure);
+}
+
 /* Collective: act on what was said in this call. */
 static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_error *err)
 {
@@ -167,6 +185,8 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	int rc = ck_save_conclude(ck, said->result, err);
 
 	ck_urge_unpack(said->urge, &what, &why, &detail);
+	if (!rc && what != CK_URGE_STOP)
+		rc = too_many_failures(ck, err);
 	if (rc || what == CK_URGE_NONE)
 		return rc;
 	if (what == CK_URGE_STOP)
@@ -174,6 +194,7 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	if (ck->save)
 		return 0;
 	ck->saves_seen = ck_signals_saves();
+	ck->requests_seen = ck->watch ? ck_watch_saves(ck->watch) : 0;
 	return is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, err);
 }
 

@@ -21,10 +21,10 @@ items items_pack items_compare deal
 shard shard_open shard_read shard_plan shard_write
 manifest manifest_check fields files record user
 run claim mark
-catalog resolve
+catalog choose resolve
 commit salvage sweep
 verify verify_impl verify_files verify_items
-rotate"
+rotate pin"
 
 bad=0
 complain() {
