@@ -22,7 +22,7 @@
 #include "run.h"
 #include "settings.h"
 #include "stage.h"
-#include "watch.h"
+#include "requests.h"
 
 /* The merged registrations of all ranks, as of registry.version == version. */
 struct ck_dealt {
@@ -90,9 +90,9 @@ struct ckpt {
 	bool deadline_seen;
 	struct ck_end_time_query end_query;
 	double asked_at;
-	unsigned saves_seen;    /* save signals acted on */
-	struct ck_watch *watch; /* rank 0 */
-	unsigned requests_seen; /* saves asked for and begun */
+	unsigned saves_seen;          /* save signals acted on */
+	struct ck_requests *requests; /* rank 0 */
+	unsigned requests_seen;       /* saves asked for and begun */
 
 	struct ck_agreement agreement;
 };

@@ -224,7 +224,7 @@ static int prepare_saves(ckpt *ck, struct ck_error *err)
 		.keep = ck->set.keep,
 		.keep_every = ck->set.keep_every,
 	};
-	rc = ck_watch_new(&ck->watch, ck->io, ck->set.dir, err);
+	rc = ck_requests_new(&ck->requests, ck->io, ck->set.dir, err);
 	return rc ? rc : ck_background_post(ck->background, sweep, ck, err);
 }
 
@@ -341,7 +341,7 @@ static void end_saves(ckpt *ck)
 	if (ck->records)
 		ck_records_give_up(ck->records);
 	ck_background_free(ck->background);
-	ck_watch_free(ck->watch);
+	ck_requests_free(ck->requests);
 	ck_save_drop(ck);
 	ck_records_free(ck->records);
 	ck_rotation_fini(&ck->rotation);

@@ -79,7 +79,7 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 {
 	int stop = ck_signals_stop();
 
-	if (ck->watch && ck_watch_stop(ck->watch))
+	if (ck->requests && ck_requests_stop(ck->requests))
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_REQUEST, 0);
 	if (stop)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
@@ -87,7 +87,7 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
 	if (!ck->save && ck_signals_saves() != ck->saves_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
-	if (!ck->save && ck->watch && ck_watch_saves(ck->watch) != ck->requests_seen)
+	if (!ck->save && ck->requests && ck_requests_saves(ck->requests) != ck->requests_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_REQUEST, 0);
 	if (ck_is_root(ck) && interval_due(ck, step))
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_INTERVAL, 0);
@@ -194,7 +194,7 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	if (ck->save)
 		return 0;
 	ck->saves_seen = ck_signals_saves();
-	ck->requests_seen = ck->watch ? ck_watch_saves(ck->watch) : 0;
+	ck->requests_seen = ck->requests ? ck_requests_saves(ck->requests) : 0;
 	return is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, err);
 }
 

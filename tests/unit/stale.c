@@ -578,9 +578,49 @@ static void silent_rank(void)
 	like(seen.text, "rank 1", "and is named");
 }
 
+/* ---- the commands ---- */
+
+static int ask(const char *what)
+{
+	char shell[2 * PATH_MAX], self[PATH_MAX / 2] = "";
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	while (len > 0 && self[len - 1] != '/')
+		self[--len] = '\0';
+	snprintf(shell, sizeof(shell), "%s../../ckpt %s %s >/dev/null 2>&1", self, what, dir);
+	return system(shell);
+}
+
+static int asked_from_outside(struct toy *toy)
+{
+	int rc = 0, saved = -1, stopped = -1;
+
+	for (uint64_t step = 1; step < 1000 && !rc; step++) {
+		nap_ms(20);
+		toy_train(toy, step);
+		rc = ckpt_step(toy->ck, step);
+		if (toy->rank == 1 && step == 5)
+			saved = ask("save");
+		if (toy->rank == 1 && step == 60)
+			stopped = ask("stop");
+	}
+	return toy->rank == 0 || (saved == 0 && stopped == 0) ? rc : -55;
+}
+
+static void commands(void)
+{
+	fresh_dir("commands");
+	toy_run(2, &options, asked_from_outside, NULL, toys, &text);
+	is_int(toys[0].code, CKPT_STOP, "ckpt save and ckpt stop: %s", text.text);
+	is_int(toys[1].code, CKPT_STOP, "both commands were answered");
+	like(text.text, "(ckpt stop)", "it stops for that reason");
+	is_int(WEXITSTATUS(ask("stop")), 1, "nobody has it open any more: exit 1");
+}
+
 int main(void)
 {
 	unsetenv("SLURM_JOB_ID");
+	commands();
 	cut_in_the_middle();
 	cut_before_the_commit();
 	fenced();
