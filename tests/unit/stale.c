@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,14 +314,14 @@ static void fail_error(void)
 
 /* ---- rotation ---- */
 
-static volatile int watching;
+static atomic_int watching;
 
 /* Is there, at every instant, a complete checkpoint? */
 static void *watcher(void *arg)
 {
 	int *gaps = arg;
 
-	while (watching) {
+	while (atomic_load(&watching)) {
 		bool found = false;
 		struct dirent *entry;
 		DIR *d = opendir(dir);
@@ -343,10 +344,10 @@ static void keep_one(void)
 	fresh_dir("one");
 	options.keep = 1;
 	is_int(run(START(1)), 0, "keep 1: a first save");
-	watching = 1;
+	atomic_store(&watching, 1);
 	pthread_create(&thread, NULL, watcher, &gaps);
 	is_int(run(START(2, 3, 4, 5, 6, 7, 8, 9)), 0, "and eight more");
-	watching = 0;
+	atomic_store(&watching, 0);
 	pthread_join(thread, NULL);
 	is_int(gaps, 0, "never without a checkpoint");
 	is_str(steps(), "9.2", "one is kept");
@@ -550,7 +551,7 @@ static int falls_silent(struct toy *toy)
 		nap_ms(10);
 		toy_train(toy, step);
 		if (step == 20 && toy->rank == 1) {
-			while (!*(volatile int *)toy->arg)
+			while (!__atomic_load_n((int *)toy->arg, __ATOMIC_SEQ_CST))
 				nap_ms(10);
 			return 0;
 		}
