@@ -19,12 +19,14 @@ static enum ck_end_action say(char *reason, enum ck_end_action action, const cha
 	return action;
 }
 
-/* REQUEUE: there is work left. Whether the job may go on is not looked at here. */
+/* REQUEUE, HOLD: there is work left. Whether the job may go on is not looked at here. */
 static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 {
 	if (end->has_mark && end->want == CK_WANT_STOP)
 		return say(reason, CK_END_SAY, "%s, saved at step %" PRIu64, end->mark_reason,
 			   end->mark_step);
+	if (end->has_mark && end->want == CK_WANT_HOLD)
+		return say(reason, CK_END_HOLD, "%s", end->mark_reason);
 	/* A run may go on beyond the step at which it was complete. */
 	if (end->has_mark && !(end->complete && end->complete_step >= end->mark_step))
 		return say(reason, CK_END_REQUEUE, "%s, saved at step %" PRIu64, end->mark_reason,
@@ -93,7 +95,9 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 	if (action == CK_END_NOTHING)
 		return say(reason, action, "%s", because);
 	if (!end->batch) {
-		if (action == CK_END_SAY && (end->has_mark || !end->library))
+		if (action == CK_END_HOLD)
+			action = CK_END_SAY; /* nothing to hold */
+		else if (action == CK_END_SAY && (end->has_mark || !end->library))
 			action = CK_END_NOTHING; /* told to stop, or a program we know nothing of */
 		else
 			action = CK_END_RESUME_BY_HAND;
@@ -102,7 +106,9 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 	job = job_allows(end, reason);
 	if (job != CK_END_REQUEUE)
 		return job;
-	if (action == CK_END_REQUEUE)
-		action = limits_allow(end, reason);
-	return action == CK_END_REQUEUE || !reason[0] ? say(reason, action, "%s", because) : action;
+	if (action == CK_END_REQUEUE || action == CK_END_HOLD)
+		job = limits_allow(end, reason);
+	if (job != CK_END_REQUEUE)
+		return job;
+	return say(reason, action, "%s", because);
 }

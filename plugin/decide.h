@@ -2,7 +2,8 @@
  * Shall the job be requeued, now that one of its srun steps has ended? Pure.
  *
  * The rules, first one that applies:
- *   1. The training is done, was told to stop, or ended by itself: there is no work left.
+ *   1. The training is done, was told to stop, or ended by itself: there is no work left. Or it
+ *      goes round in circles: then it is held, for somebody to look.
  *   2. Slurm has a say: a cancelled job stays cancelled, a job that already starts again is left
  *      alone, an interactive one cannot be requeued.
  *   3. The limits: --ckpt-requeue, and a bound on starts that lead nowhere.
@@ -58,7 +59,8 @@ enum ck_end_action {
 	CK_END_NOTHING = 0,    /* and there is nothing to say */
 	CK_END_SAY,            /* not requeued, and the user should know why */
 	CK_END_RESUME_BY_HAND, /* an interactive job with work left */
-	CK_END_REQUEUE
+	CK_END_REQUEUE,
+	CK_END_HOLD /* requeue it held: it made no progress */
 };
 
 #define CK_END_REASON 320

@@ -105,17 +105,24 @@ int ck_jobinfo_load(uint32_t job_id, struct ck_jobinfo *out, struct ck_error *er
 	return rc ? ck_fail(err, rc, "job information: no job %u", job_id) : 0;
 }
 
-int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err)
+/* An array element by its own name: the id of the last one names the whole array. */
+static void print_id(const struct ck_jobinfo *job, char id[static 32])
+{
+	if (job->array_task != CK_NO_TASK)
+		snprintf(id, 32, "%u_%u", job->array_job, job->array_task);
+	else
+		snprintf(id, 32, "%u", job->het_job ? job->het_job : job->job_id);
+}
+
+/* `flags`: 0, or JOB_REQUEUE_HOLD. */
+static int requeue(const struct ck_jobinfo *job, uint32_t flags, struct ck_error *err)
 {
 	job_array_resp_msg_t *resp = NULL;
 	int errnum = 0;
 	char id[32];
 
-	if (job->array_task != CK_NO_TASK)
-		snprintf(id, sizeof(id), "%u_%u", job->array_job, job->array_task);
-	else
-		snprintf(id, sizeof(id), "%u", job->het_job ? job->het_job : job->job_id);
-	if (slurm_requeue2(id, 0, &resp))
+	print_id(job, id);
+	if (slurm_requeue2(id, flags, &resp))
 		errnum = slurm_get_errno();
 	for (uint32_t i = 0; resp && !errnum && i < resp->job_array_count; i++)
 		errnum = (int)resp->error_code[i];
@@ -124,6 +131,33 @@ int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err)
 	if (errnum == 0 || errnum == ESLURM_JOB_PENDING)
 		return 0;
 	return ck_fail(err, CK_EIO, "%s", slurm_strerror(errnum));
+}
+
+int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err)
+{
+	return requeue(job, 0, err);
+}
+
+/* A comment that cannot be set is no reason to let the job run on in circles. */
+static void set_comment(const struct ck_jobinfo *job, const char *text)
+{
+	job_array_resp_msg_t *resp = NULL;
+	job_desc_msg_t update;
+	char id[32], comment[CK_ERROR_TEXT];
+
+	print_id(job, id);
+	snprintf(comment, sizeof(comment), "ckpt: %s", text);
+	slurm_init_job_desc_msg(&update);
+	update.job_id_str = id;
+	update.comment = comment;
+	if (slurm_update_job2(&update, &resp) == 0 && resp)
+		slurm_free_job_array_resp(resp);
+}
+
+int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err)
+{
+	set_comment(job, reason);
+	return requeue(job, JOB_REQUEUE_HOLD, err);
 }
 
 #if VERSION_AT_LEAST(24, 5)

@@ -43,6 +43,12 @@ int ck_jobinfo_load(uint32_t job_id, struct ck_jobinfo *out, struct ck_error *er
 int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err);
 
 /*
+ * Requeue it held, with the reason as its comment (scontrol show job), until somebody releases it.
+ * Returns 0 or CK_EIO.
+ */
+int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err);
+
+/*
  * From 24.05 on, slurmctld requeues a job by itself when its batch script ends within the grace time
  * of a preemption. Then that is the way to take: after a requeue of ours it would keep the note and
  * requeue the next start as well, when it has finished. True when this release and the job's

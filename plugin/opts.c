@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buf.h"
 #include "env.h"
 
 /* Room for "/<name>/step-0000001234.g3/rank-00000.0.safetensors" behind the directory. */
 #define DIR_BYTES_MAX (PATH_MAX - 512)
 
 static const char *const names[CK_OPT_COUNT] = {
-	"ckpt", "ckpt-dir", "ckpt-name", "ckpt-every", "ckpt-keep", "ckpt-requeue", "ckpt-margin",
+	"ckpt",         "ckpt-dir",    "ckpt-name",       "ckpt-every", "ckpt-keep",
+	"ckpt-requeue", "ckpt-margin", "ckpt-resume",     "ckpt-from",  "ckpt-takeover",
+	"ckpt-verify",  "ckpt-fail",   "ckpt-keep-every",
 };
 
 void ck_opts_init(struct ck_opts *opts)
@@ -77,6 +80,51 @@ static int set_requeue(const char *what, const char *text, int32_t *requeue, str
 	return 0;
 }
 
+/* One of two or three words; the first is the default. */
+static int set_word(const char *what, const char *text, const char *const *words,
+		    char out[static 8], struct ck_error *err)
+{
+	struct ck_buf list = CK_BUF_INIT;
+	int rc;
+
+	for (int i = 0; words[i]; i++) {
+		if (text && strcmp(text, words[i]) == 0) {
+			strcpy(out, words[i]);
+			return 0;
+		}
+		ck_buf_addf(&list, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+	}
+	rc = ck_fail(err, CK_EARG, "%s: %.80s: %s is wanted", what, text && *text ? text : "empty",
+		     list.data ? list.data : "another word");
+	ck_buf_fini(&list);
+	return rc;
+}
+
+/* The options about which checkpoint is taken, and how much is believed. */
+static int set_choice(struct ck_opts *opts, enum ck_opt opt, const char *what, const char *text,
+		      struct ck_error *err)
+{
+	static const char *const levels[] = {"auto", "crc32", "sha256", NULL};
+	static const char *const fails[] = {"warn", "error", NULL};
+
+	switch (opt) {
+	case CK_OPT_RESUME:
+		return ck_resume_parse(what, text ? text : "", &opts->resume, err);
+	case CK_OPT_FROM:
+		return set_dir(what, text, opts->from, err);
+	case CK_OPT_TAKEOVER:
+		return set_on(what, text, &opts->takeover, err);
+	case CK_OPT_VERIFY:
+		return set_word(what, text, levels, opts->verify, err);
+	case CK_OPT_FAIL:
+		return set_word(what, text, fails, opts->fail, err);
+	case CK_OPT_KEEP_EVERY:
+		return ck_parse_u64(what, text, 1, CK_STEP_MAX, &opts->keep_every, err);
+	default:
+		return ck_fail(err, CK_EARG, "%s: no such option", what);
+	}
+}
+
 int ck_opts_set(struct ck_opts *opts, enum ck_opt opt, const char *what, const char *text,
 		struct ck_error *err)
 {
@@ -106,12 +154,22 @@ int ck_opts_set(struct ck_opts *opts, enum ck_opt opt, const char *what, const c
 	case CK_OPT_MARGIN:
 		rc = ck_parse_seconds(what, text, false, &opts->margin_seconds, err);
 		break;
-	case CK_OPT_COUNT:
-		return ck_fail(err, CK_EARG, "%s: no such option", what);
+	default:
+		rc = set_choice(opts, opt, what, text, err);
+		break;
 	}
-	if (!rc)
+	if (!rc && opt != CK_OPT_COUNT)
 		opts->given |= 1u << opt;
 	return rc;
+}
+
+char *ck_opts_resume_text(const struct ck_resume *resume, char out[static 32])
+{
+	if (resume->mode == CK_RESUME_STEP)
+		snprintf(out, 32, "%" PRIu64, resume->step);
+	else
+		snprintf(out, 32, "%s", resume->mode == CK_RESUME_FRESH ? "fresh" : "auto");
+	return out;
 }
 
 char *ck_opts_every_text(const struct ck_interval *every, char out[static 32])

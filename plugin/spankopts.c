@@ -86,6 +86,15 @@ void ck_spankopts_register(spank_t spank)
 		[CK_OPT_KEEP] = {1, "n", "[ckpt] checkpoints that are kept (default 3)"},
 		[CK_OPT_REQUEUE] = {1, "max|no", "[ckpt] requeue at most so often, or not at all"},
 		[CK_OPT_MARGIN] = {1, "time", "[ckpt] be done so long before the time limit (60s)"},
+		[CK_OPT_RESUME] = {1, "auto|fresh|step",
+				   "[ckpt] what to start from, until this job has saved"},
+		[CK_OPT_FROM] = {1, "run", "[ckpt] begin from another run's checkpoint"},
+		[CK_OPT_TAKEOVER] = {2, "[on|off]",
+				     "[ckpt] take the run over from a job that uses it"},
+		[CK_OPT_VERIFY] = {1, "auto|crc32|sha256", "[ckpt] how a checkpoint is verified"},
+		[CK_OPT_FAIL] = {1, "warn|error", "[ckpt] what several failed saves in a row are"},
+		[CK_OPT_KEEP_EVERY] = {1, "steps",
+				       "[ckpt] keep one checkpoint per so many steps for good"},
 	};
 
 	for (int opt = 0; opt < CK_OPT_COUNT; opt++) {

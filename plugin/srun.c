@@ -6,6 +6,7 @@
 
 #include "begin.h"
 #include "env.h"
+#include "inuse.h"
 #include "plugin.h"
 #include "watch.h"
 
@@ -53,6 +54,42 @@ static void refuse(const struct ck_start *start, const struct ck_error *err)
 	setenv(CK_ENV_REFUSED, ck_begin_refusal(start, err->text, text), 1);
 }
 
+/* Is the run in use? Then the step must not begin: two writers would undo each other's work. */
+static int check_owner(const struct ck_watch *watch, const struct ck_opts *opts,
+		       struct ck_error *err)
+{
+	const struct ck_start *start = &watch->start;
+	uint32_t steps[CK_STEPS_MAX];
+	struct ck_claim claim;
+	struct ck_jobinfo job = {.job_id = 0};
+	struct ck_owner owner = {.claim = &claim, .cluster = start->cluster, .steps = steps};
+	uint64_t highest = 0;
+	int rc = 0;
+
+	if (opts->takeover || ck_generation_highest(&ck_io_posix, start->run, &highest, NULL) ||
+	    !highest || ck_claim_load(&ck_io_posix, start->run, highest, &claim, NULL))
+		return 0;
+	owner.job_id = start->job_id;
+	owner.restarts = start->restarts;
+	owner.step_id = watch->step_id;
+	if (ck_owner_job(&claim)) {
+		owner.loaded = ck_jobinfo_load(ck_owner_job(&claim), &job, NULL) == 0;
+		owner.state = job.state;
+		owner.owner_restarts = job.restarts;
+		if (ck_jobinfo_steps(ck_owner_job(&claim), steps, &owner.nsteps, NULL))
+			owner.nsteps = 0;
+	}
+	if (ck_owner_runs(&owner))
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: is in use by step %s of job %s, which runs on %s: wait for it, "
+			     "cancel it, or "
+			     "take over with --ckpt-takeover",
+			     start->run, *claim.job.step_id ? claim.job.step_id : "?",
+			     claim.job.job_id, claim.host);
+	ck_claim_fini(&claim);
+	return rc;
+}
+
 static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 {
 	struct ck_start *start = &watch->start;
@@ -70,6 +107,8 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 	ck_begin_job_run(start, job_has.seal, job_has.run);
 	if (!rc)
 		rc = ck_start_open(&ck_io_posix, start, &err);
+	if (!rc)
+		rc = check_owner(watch, opts, &err);
 	if (rc) {
 		refuse(start, &err);
 		return;

@@ -83,21 +83,24 @@ static void wait_for_kill(void)
 	say("the job still runs %d s after it was requeued; going on", KILL_SECONDS);
 }
 
-static void requeue(const struct ck_jobinfo *job, const char *reason)
+static void requeue(const struct ck_jobinfo *job, bool held, const char *reason)
 {
 	struct ck_error err;
 	int rc = -1;
 
 	/* Said first: an accepted requeue may leave no time for it. */
-	say("requeueing: %s", reason);
-	state.batch_ended =
-		ck_jobinfo_grace_requeues(job) && ck_jobinfo_signal_batch(job, SIGTERM, NULL) == 0;
+	say("%s: %s", held ? "requeueing, held" : "requeueing", reason);
+	if (held)
+		say("'scontrol release' lets the job try again");
+	state.batch_ended = !held && ck_jobinfo_grace_requeues(job) &&
+			    ck_jobinfo_signal_batch(job, SIGTERM, NULL) == 0;
 	if (state.batch_ended)
 		rc = 0;
 	for (int i = 0; rc && i < REQUEUE_TRIES; i++) {
 		if (i > 0)
 			sleep_ms(1000);
-		rc = ck_jobinfo_requeue(job, &err);
+		rc = held ? ck_jobinfo_requeue_held(job, reason, &err)
+			  : ck_jobinfo_requeue(job, &err);
 	}
 	if (rc)
 		say("not requeued: Slurm says: %s", err.text);
@@ -159,13 +162,13 @@ static void decide(int exit_code)
 
 	ck_gather(&ck_io_posix, &state.watch, exit_code, &seen);
 	action = ck_end_decide(&seen.end, reason);
-	if (action == CK_END_REQUEUE && exit_code >= 0) {
+	if ((action == CK_END_REQUEUE || action == CK_END_HOLD) && exit_code >= 0) {
 		wait_for_others(&seen);
 		ck_gather(&ck_io_posix, &state.watch, exit_code, &seen);
 		action = ck_end_decide(&seen.end, reason);
 	}
-	if (action == CK_END_REQUEUE)
-		requeue(&seen.job, reason);
+	if (action == CK_END_REQUEUE || action == CK_END_HOLD)
+		requeue(&seen.job, action == CK_END_HOLD, reason);
 	else if (action == CK_END_RESUME_BY_HAND && exit_code >= 0)
 		say_by_hand(reason);
 	else if (action == CK_END_SAY && !state.said)

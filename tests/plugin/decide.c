@@ -12,6 +12,8 @@
 #define MARK .has_mark = true, .want = CK_WANT_REQUEUE, .mark_step = 40, .library = true
 #define STOP .has_mark = true, .want = CK_WANT_STOP, .mark_step = 40, .library = true
 
+#define HOLD .has_mark = true, .want = CK_WANT_HOLD, .mark_step = 40, .library = true
+
 #pragma GCC diagnostic ignored "-Woverride-init"
 static const struct {
 	const char *name;
@@ -35,6 +37,13 @@ static const struct {
 	 {BASE, MARK, .complete = true, .complete_step = 39},
 	 CK_END_REQUEUE,
 	 "signal 15, saved at step 40"},
+	{"no progress", {BASE, HOLD, .exit_code = 1}, CK_END_HOLD, "signal 15"},
+	{"no progress, cancelled",
+	 {BASE, HOLD, .state = CK_JOB_CANCELLED},
+	 CK_END_SAY,
+	 "cancelled"},
+	{"no progress, interactive", {BASE, HOLD, .batch = false}, CK_END_SAY, "signal 15"},
+	{"no progress, not to be requeued", {BASE, HOLD, .most = 0}, CK_END_SAY, "requeue=no"},
 	{"stop", {BASE, STOP}, CK_END_SAY, "signal 15, saved at step 40"},
 	{"stop outranks the time limit", {BASE, STOP, .state = CK_JOB_TIMEOUT}, CK_END_SAY, ""},
 	{"stop outranks the coming limit",

@@ -39,6 +39,15 @@ static void refuses(void)
 		{CK_OPT_REQUEUE, NULL, "--x: empty: 'no'"},
 		{CK_OPT_MARGIN, "60", "60s or 60min"},
 		{CK_OPT_MARGIN, "5steps", "not a duration"},
+		{CK_OPT_RESUME, "newest", "--x: newest: expected auto, fresh, or the number"},
+		{CK_OPT_RESUME, NULL, "expected auto, fresh"},
+		{CK_OPT_FROM, "", "--x: empty"},
+		{CK_OPT_TAKEOVER, "yes", "on or off is wanted"},
+		{CK_OPT_VERIFY, "md5", "--x: md5: auto, crc32 or sha256 is wanted"},
+		{CK_OPT_FAIL, "stop", "--x: stop: warn or error is wanted"},
+		{CK_OPT_FAIL, NULL, "--x: empty: warn or error"},
+		{CK_OPT_KEEP_EVERY, "0", "--x: 0: not between 1 and"},
+		{CK_OPT_KEEP_EVERY, "1000steps", "not a whole number"},
 		{CK_OPT_COUNT, "x", "no such option"},
 	};
 
@@ -104,7 +113,14 @@ int main(void)
 	is_u64(opts.keep, 3, "default of --ckpt-keep");
 	is_u64(opts.margin_seconds, 60, "default of --ckpt-margin");
 	is_int(opts.requeue, CK_REQUEUE_AUTO, "default of --ckpt-requeue");
+	is_int(ck_opts_set(&opts, CK_OPT_RESUME, "", "12", NULL), 0, "a step to resume from");
+	is_str(ck_opts_resume_text(&opts.resume, text), "12", "... as text");
+	is_int(ck_opts_set(&opts, CK_OPT_RESUME, "", "fresh", NULL), 0, "a fresh start");
+	is_str(ck_opts_resume_text(&opts.resume, text), "fresh", "... as text");
+	is_int(ck_opts_set(&opts, CK_OPT_TAKEOVER, "", NULL, NULL), 0, "a takeover");
+	ok(opts.takeover, "... is on without a value");
 	is_str(ck_opt_name(CK_OPT_CKPT), "ckpt", "name of --ckpt");
+	is_str(ck_opt_name(CK_OPT_KEEP_EVERY), "ckpt-keep-every", "name of --ckpt-keep-every");
 	is_str(ck_opt_name(CK_OPT_MARGIN), "ckpt-margin", "name of --ckpt-margin");
 	return done_testing();
 }

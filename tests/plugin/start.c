@@ -206,10 +206,14 @@ static void environment(void)
 	is_str(seen.text,
 	       "SLURM_CKPT_JOB=mini/7/2 SLURM_CKPT_DIR=/c/mini-7 SLURM_CKPT_NAME=mini-7 "
 	       "SLURM_CKPT_EVERY=1800s SLURM_CKPT_KEEP=3 SLURM_CKPT_MARGIN=60 SLURM_CKPT_END_TIME "
-	       "SLURM_CKPT_SUBMIT_TIME=1000 SLURM_CKPT_RUN_ID=abc SLURM_CKPT_RESUME "
+	       "SLURM_CKPT_SUBMIT_TIME=1000 SLURM_CKPT_RESUME_MODE SLURM_CKPT_FROM "
+	       "SLURM_CKPT_TAKEOVER SLURM_CKPT_VERIFY SLURM_CKPT_FAIL SLURM_CKPT_KEEP_EVERY "
+	       "SLURM_CKPT_RUN_ID=abc SLURM_CKPT_RESUME "
 	       "SLURM_CKPT_RESUME_STEP ",
 	       "... without a limit and a checkpoint");
 
+	ck_opts_set(&opts, CK_OPT_RESUME, "", "fresh", NULL);
+	ck_opts_set(&opts, CK_OPT_KEEP_EVERY, "", "1000", NULL);
 	start.end = 5000;
 	start.has_resume = true;
 	start.resume = (struct ck_step_id){.step = 12, .generation = 3};
@@ -218,6 +222,8 @@ static void environment(void)
 	like(seen.text, "SLURM_CKPT_END_TIME=5000 ", "with a limit");
 	like(seen.text, "SLURM_CKPT_RESUME=/c/mini-7/step-0000000012.g3 ", "with a checkpoint");
 	like(seen.text, "SLURM_CKPT_RESUME_STEP=12 ", "... and its step");
+	like(seen.text, "SLURM_CKPT_RESUME_MODE=fresh ", "with a choice");
+	like(seen.text, "SLURM_CKPT_KEEP_EVERY=1000 ", "with pins");
 
 	seen = (struct seen){.stop_at = 3};
 	is_int(ck_start_env(&start, see, &seen), 5, "a setter that fails");
