@@ -32,7 +32,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Variables that a job, ours or one of Slurm's older plugins', has been given for itself. */
+/* Variables that a job has been given for itself. */
 static bool is_inherited(const char *variable)
 {
 	static const char *const ours[] = {
@@ -64,6 +64,8 @@ static void forget_outer_job(void)
 		return;
 	if (getenv(CK_ENV_KILL_SET))
 		unsetenv("SLURM_KILL_BAD_EXIT");
+	if (getenv(CK_ENV_APPENDED))
+		unsetenv("SLURM_OPEN_MODE");
 	while (*variable) {
 		size_t len = strcspn(*variable, "=");
 
@@ -233,5 +235,7 @@ void ck_alloc_post_opt(spank_t spank)
 	}
 	snprintf(now, sizeof(now), "%lld", (long long)time(NULL));
 	spank_job_control_setenv(spank, CK_SUBMITTED, now, 1);
+	if (arranged.append)
+		spank_job_control_setenv(spank, CK_APPENDED, "1", 1);
 	say_arranged();
 }

@@ -26,6 +26,32 @@ int ck_place_base(const struct ck_opts *opts, const char *scratch, const char *c
 	return 0;
 }
 
+/* In the form that has escapes: the word would break the line. */
+static void add_escaped_word(struct ck_buf *out, const char *word)
+{
+	ck_buf_add_str(out, "$'");
+	for (; *word; word++) {
+		unsigned char byte = (unsigned char)*word;
+
+		if (byte < 0x20 || byte == 0x7f)
+			ck_buf_addf(out, "\\%03o", byte);
+		else if (byte == '\'' || byte == '\\')
+			ck_buf_addf(out, "\\%c", byte);
+		else
+			ck_buf_add(out, word, 1);
+	}
+	ck_buf_add_str(out, "'");
+}
+
+static bool has_control(const char *word)
+{
+	for (; *word; word++) {
+		if ((unsigned char)*word < 0x20 || *word == 0x7f)
+			return true;
+	}
+	return false;
+}
+
 static void add_word(struct ck_buf *out, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -33,6 +59,10 @@ static void add_word(struct ck_buf *out, const char *word)
 
 	if (*word && word[strspn(word, plain)] == '\0') {
 		ck_buf_add_str(out, word);
+		return;
+	}
+	if (has_control(word)) {
+		add_escaped_word(out, word);
 		return;
 	}
 	ck_buf_add_str(out, "'");

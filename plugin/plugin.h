@@ -23,6 +23,7 @@ struct ck_arrival {
 	unsigned calls;    /* how often the option's callback came */
 	unsigned from_env; /* how many of them are for a default of the environment */
 	char *bad;         /* why the last value is no good; NULL */
+	char *bad_default; /* why the default of the environment is; counts when nothing else came */
 };
 
 struct ck_plugin {

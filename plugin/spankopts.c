@@ -131,8 +131,8 @@ void ck_spankopts_defaults(const char *prefix)
 		print_var(JOB_CARRIER, (enum ck_opt)opt, false, slurms);
 		ck_opts_init(&check);
 		if (text && ck_opts_set(&check, (enum ck_opt)opt, mine, text, &err)) {
-			free(arrival->bad);
-			arrival->bad = strdup(err.text);
+			free(arrival->bad_default);
+			arrival->bad_default = strdup(err.text);
 		} else if (text) {
 			setenv(slurms, text, 1);
 		}
@@ -164,8 +164,12 @@ bool ck_spankopts_on(void)
 const char *ck_spankopts_bad(void)
 {
 	for (int opt = 0; opt < CK_OPT_COUNT; opt++) {
-		if (ck_plugin()->arrived[opt].bad)
-			return ck_plugin()->arrived[opt].bad;
+		const struct ck_arrival *arrival = &ck_plugin()->arrived[opt];
+
+		if (arrival->bad)
+			return arrival->bad;
+		if (arrival->bad_default && arrival->calls <= arrival->from_env)
+			return arrival->bad_default;
 	}
 	return NULL;
 }

@@ -68,6 +68,9 @@ int ck_start_env_clear(ck_start_set *set, void *arg);
  */
 #define CK_SUBMITTED "CKPT_SUBMITTED"
 #define CK_ENV_SUBMITTED "SLURM_SPANK_" CK_SUBMITTED
+/* We have arranged that output is appended: Slurm tells the job so in SLURM_OPEN_MODE. */
+#define CK_APPENDED "CKPT_APPENDED"
+#define CK_ENV_APPENDED "SLURM_SPANK_" CK_APPENDED
 /* Set by `ckpt run`: requeueing is its business. */
 #define CK_ENV_SUPERVISED "SLURM_CKPT_SUPERVISED"
 

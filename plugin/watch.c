@@ -47,18 +47,22 @@ static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *fmt, ...)
 {
 	struct ck_buf line = CK_BUF_INIT;
-	char text[CK_END_REASON + PATH_MAX];
+	char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
+	if (!text)
+		return;
 	ck_buf_add_str(&line, "ckpt: ");
 	ck_buf_add_escaped(&line, text);
 	ck_buf_add_str(&line, "\n");
 	if (!line.failed && write(STDERR_FILENO, line.data, line.len) < 0)
 		sleep_ms(0); /* nobody is left to be told */
 	ck_buf_fini(&line);
+	free(text);
 }
 
 /*

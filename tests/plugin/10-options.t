@@ -39,6 +39,7 @@ done <<'END'
 END
 refused "a script's line" '--ckpt-keep: 0: not between' sbatch forced.sh
 refused "the environment" 'ckpt: SBATCH_CKPT_KEEP: 0: not between' env SBATCH_CKPT_KEEP=0 sbatch --ckpt job.sh
+refused "srun's environment" 'ckpt: SRUN_CKPT_KEEP: 0: not between' env SRUN_CKPT_KEEP=0 timeout 20 srun -n1 --ckpt true
 refused "srun" '--ckpt-keep: 0: not between' timeout 20 srun -n1 --ckpt-keep=0 true
 refused "salloc" '--ckpt-every: 500: ' timeout 20 salloc -n1 --ckpt-every=500 true
 tap_like "$(said sbatch --ckpt-fail=warn job.sh)" "unrecognized option '--ckpt-fail" \

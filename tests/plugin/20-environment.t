@@ -13,6 +13,8 @@ srun -n1 env | grep '^SLURM_CKPT_' | sort >later
 srun -n1 --ckpt=off env | grep -E '^SLURM_CKPT_|_OPTION_ckpt' | grep -v KILL_BAD | sort >off
 srun -n1 --ckpt-name=other --ckpt-keep=9 env | grep '^SLURM_CKPT_' | sort >other
 SRUN_CKPT_KEEP=8 srun -n1 --export=NONE /usr/bin/env | grep '^SLURM_CKPT_' | sort >none
+SRUN_CKPT_KEEP=0 srun -n1 true 2>bad
+echo "status $?" >>bad
 echo end
 END
 job=$(submit_kept job.sh)
@@ -36,6 +38,7 @@ tap_is "$(value other SLURM_CKPT_DIR)" "$CASE/runs/other" "srun --ckpt-name has 
 tap_is "$(value other SLURM_CKPT_KEEP)" 9 "... with its own settings"
 tap_ok "[ -s '$CASE/runs/other/run.json' ]" "... and a run.json"
 tap_is "$(value none SLURM_CKPT_KEEP)" 8 "SRUN_CKPT_KEEP, and srun --export=NONE"
+tap_like "$(cat "$CASE/bad")" 'ckpt: SRUN_CKPT_KEEP: 0: not between.*status 1' "... and a bad one is refused"
 
 job=$(submit_kept job.sh -t INFINITE)
 wait_end "$job" 120

@@ -6,12 +6,12 @@ new_case nested
 write inner.sh <<'END'
 #!/bin/bash
 #SBATCH -J ckpt-nested -o /dev/null -t 1
-env | grep -E '^SLURM_(.*CKPT|KILL_BAD)|_OPTION_ckpt' | sort >"$1"
+env | grep -E '^SLURM_(.*CKPT|KILL_BAD|OPEN_MODE)|_OPTION_ckpt' | sort >"$1"
 END
 write outer.sh <<'END'
 #!/bin/bash
 #SBATCH -J ckpt-nested -o out-%j -t 5 --ckpt-dir=outer-runs --ckpt-name=outer --ckpt-keep=9
-env | grep -E '^SLURM_(.*CKPT|KILL_BAD)' | sort >outer
+env | grep -E '^SLURM_(.*CKPT|KILL_BAD|OPEN_MODE)' | sort >outer
 sbatch --parsable inner.sh plain >>ids
 sbatch --parsable --ckpt inner.sh own >>ids
 srun -n1 sbatch --parsable inner.sh plain-step >>ids
@@ -26,7 +26,9 @@ wait_end "$job" 120
 cat "$CASE/ids" >>"$JOBS_FILE"
 while read -r inner; do wait_end "$inner" 120; done <"$CASE/ids"
 tap_is "$(grep -c . "$CASE/ids")" 6 "six jobs were submitted from within one"
-tap_like "$(cat "$CASE/outer")" 'SLURM_CKPT_NAME=outer' "(the outer one has settings to inherit)"
+for name in SLURM_CKPT_NAME=outer SLURM_KILL_BAD_EXIT=1 SLURM_OPEN_MODE=a; do
+	tap_like "$(cat "$CASE/outer")" "$name" "(the outer one has something to inherit: $name)"
+done
 tap_is "$(cat "$CASE/plain")" "" "a plain job from the batch script: nothing"
 tap_is "$(cat "$CASE/plain-step")" "" "a plain job from a step: nothing"
 tap_is "$(cat "$CASE/alloc")" "ran" "a plain salloc: nothing"

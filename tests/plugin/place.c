@@ -54,7 +54,11 @@ int main(void)
 	static const char named[] = "srun\0--ckpt-name=x\0--ckpt-dir\0/y\0./train";
 	static const char quoted[] = "srun\0sh\0-c\0echo 'it''s' $x\0";
 
+	static const char lines[] = "srun\0echo\0a\nb'c\\d";
+
 	base();
+	command(lines, sizeof(lines),
+		"srun --ckpt-name=mini-7 --ckpt-dir='/a b' echo $'a\\012b\\'c\\\\d'");
 	command(plain, sizeof(plain), "srun --ckpt-name=mini-7 --ckpt-dir='/a b' -n2 ./train");
 	command(named, sizeof(named), "srun --ckpt-name=x --ckpt-dir /y ./train");
 	command(quoted, sizeof(quoted) - 1,
