@@ -74,9 +74,9 @@ static inline bool ck_opts_has(const struct ck_opts *opts, enum ck_opt opt)
 	return opts->given & (1u << opt);
 }
 
-/* "1800s" or "500steps" into out. Returns out. */
 /* "auto", "fresh" or the step into out. Returns out. */
 char *ck_opts_resume_text(const struct ck_resume *resume, char out[static 32]);
+/* "1800s" or "500steps" into out. Returns out. */
 char *ck_opts_every_text(const struct ck_interval *every, char out[static 32]);
 
 #endif

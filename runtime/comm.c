@@ -351,18 +351,6 @@ void ck_comm_fini(struct ck_comm *comm)
 		LEAK_ON_PURPOSE(parcel);
 }
 
-void ck_comm_free_lost(struct ck_comm *comm)
-{
-	struct ck_parcel *next;
-
-	if (comm->table.size > 1)
-		return;
-	for (; comm->lost; comm->lost = next) {
-		next = comm->lost->next;
-		free(comm->lost);
-	}
-}
-
 /* Returns 0: all have ended; 1: the time is up; negative: dead. */
 static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
 		      uint64_t limit_ms, struct ck_error *err)

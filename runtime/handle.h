@@ -86,7 +86,6 @@ struct ckpt {
 	double save_seconds;  /* of the last save; 0: none yet */
 	double last_call_at;  /* of ckpt_step; 0: not called yet */
 	double longest_gap;   /* between recent calls of it */
-	double last_alive_at; /* of ckpt_alive */
 	bool deadline_seen;
 	struct ck_end_time_query end_query;
 	double asked_at;

@@ -113,6 +113,7 @@ int ck_save_start(ckpt *ck, uint64_t step, bool staged, struct ck_error *err)
 	save->started = ck->last_save_at = ck_now();
 	ck->tried = step;
 	ck->skipped = 0;
+	save->staged = staged;
 	save->refused = gather(ck, save, staged, &save->error);
 	if (ck_is_root(ck)) {
 		save->records = ck->records;
@@ -227,11 +228,13 @@ static void say_saved(ckpt *ck, const struct ck_save *save)
 	char took[16], text[96];
 
 	ck->save_seconds = save->took;
-	snprintf(text, sizeof(text), "training waited %.0f ms", 1000 * ck->stall_seconds);
-	ck_log(ck, "saved step %" PRIu64 " in %s, %s%s", save->head.id.step,
+	text[0] = '\0';
+	if (save->staged)
+		snprintf(text, sizeof(text), ", training waited %.0f ms", 1000 * ck->stall_seconds);
+	ck_log(ck, "saved step %" PRIu64 " in %s%s%s", save->head.id.step,
 	       ck_format_seconds(save->took, took), text,
 	       ck->skipped ? " (a save that fell due meanwhile was skipped)" : "");
-	ck_note(ck, "saved", save->head.id.step, text);
+	ck_note(ck, "saved", save->head.id.step, took);
 	if (save->warning.code) {
 		ck_log(ck, "warning: step %" PRIu64 " is committed, but %s", save->head.id.step,
 		       save->warning.text);

@@ -35,6 +35,7 @@ struct ck_save {
 	struct ck_plan plan;
 	int refused; /* the state could not even be gathered: why is in error */
 	double started;
+	bool staged;
 	struct ck_records *records; /* rank 0's */
 	struct ck_rotation *rotation;
 
