@@ -33,6 +33,7 @@ struct ck_save {
 	struct ck_rank_bytes *rank_bytes;
 	size_t nrank_bytes;
 	struct ck_plan plan;
+	struct ck_shard_options options;
 	int refused; /* the state could not even be gathered: why is in error */
 	double started;
 	bool staged;

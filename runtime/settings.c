@@ -163,6 +163,7 @@ static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *o
 {
 	static const char *const levels[] = {"auto", "crc32", "sha256", NULL};
 	static const char *const fails[] = {"warn", "error", NULL};
+	static const char *const shas[] = {"auto", "libcrypto", NULL};
 	const char *what, *text = pick(get, sealed, options->resume, "ckpt_options.resume",
 				       CK_ENV_RESUME_MODE, &what);
 	int rc = text ? ck_resume_parse(what, text, &out->resume, err) : 0, word;
@@ -178,6 +179,9 @@ static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *o
 	if ((rc = load_word(what, text, fails, &word, err)))
 		return rc;
 	out->fail_error = word == 1;
+	if ((rc = load_word(CK_ENV_SHA, get(CK_ENV_SHA), shas, &word, err)))
+		return rc;
+	out->sha = word == 1 ? CK_SHA_LIBCRYPTO : CK_SHA_BEST;
 	text = pick(get, sealed, options->from, "ckpt_options.from", CK_ENV_FROM, &what);
 	if (text && strlen(text) >= sizeof(out->from) - 4 * CK_NAME_MAX)
 		return ck_fail(err, CK_EARG, "%s: a path of %zu characters is too long", what,

@@ -163,6 +163,22 @@ static void dirty_texts(void)
 	is_str(set.dir, "/runs/a\nb\xff", "the path stays what it is");
 }
 
+/* For people who measure: no seal is needed. */
+static void who_hashes(void)
+{
+	const struct ckpt_options options = {.struct_size = sizeof(options), .dir = "/a"};
+
+	ENV(JOB);
+	is_int(load(&options), 0, "nobody asks");
+	is_int(set.sha, CK_SHA_BEST, "SHA-256 by the fastest");
+	ENV(JOB, CK_ENV_SHA, "libcrypto");
+	is_int(load(&options), 0, "asked for");
+	is_int(set.sha, CK_SHA_LIBCRYPTO, "SHA-256 by libcrypto");
+	ENV(JOB, CK_ENV_SHA, "md5");
+	is_int(load(&options), CK_EARG, "SHA-256 by something else");
+	like(err.text, CK_ENV_SHA ": md5", "the text names it");
+}
+
 int main(void)
 {
 	dirty_texts();
@@ -172,5 +188,6 @@ int main(void)
 	seals();
 	defaults();
 	precedence();
+	who_hashes();
 	return done_testing();
 }
