@@ -16,8 +16,12 @@ dirfile
 digest
 json json_scan
 tensor tiling
+cut
 safetensors safetensors_print
 items items_pack items_compare deal
+layout
+boxtree
+reshard
 shard shard_open shard_read shard_plan shard_write
 manifest manifest_check fields files record user
 run claim mark
