@@ -87,9 +87,14 @@ static int check(const struct ck_layout *layout, uint32_t world, bool stored, st
 {
 	int rc = ck_layout_check(layout, world, stored, err);
 
-	if (rc == CK_EITEM)
-		ck_error_prefix(err, stored ? "checkpoint" : "program");
-	return rc;
+	if (rc != CK_EITEM)
+		return rc;
+	ck_error_prefix(err, stored ? "checkpoint" : "program");
+	if (!stored)
+		return rc;
+	if (err)
+		err->code = CK_EFORMAT;
+	return CK_EFORMAT;
 }
 
 int ck_reshard_plan(const struct ck_layout *stored, size_t nfiles, uint32_t old_world,

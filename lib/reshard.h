@@ -29,8 +29,8 @@ struct ck_reshard {
  *
  *   stored  sorted; `file` below nfiles, `at` where it begins in there; saved by old_world ranks
  *   wanted  sorted; of the same table; identical blocks of several ranks are fine
- * Returns 0 (ck_reshard_fini); CK_EITEM, "checkpoint: …" or "program: …"; CK_ENOMEM; CK_EARG (2^32
- * blocks or more).
+ * Returns 0 (ck_reshard_fini); CK_EFORMAT, "checkpoint: item …": what is stored is not exact;
+ * CK_EITEM, "program: item …": what is wanted is not; CK_ENOMEM; CK_EARG (2^32 blocks or more).
  */
 int ck_reshard_plan(const struct ck_layout *stored, size_t nfiles, uint32_t old_world,
 		    const struct ck_layout *wanted, struct ck_reshard *out, struct ck_error *err);

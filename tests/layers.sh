@@ -22,12 +22,13 @@ items items_pack items_compare deal
 layout
 boxtree
 reshard
-shard shard_open shard_read shard_plan shard_write
+shard shard_open shard_read shard_stream shard_plan shard_write
 manifest manifest_check fields files record user
 run claim mark
 catalog resolve
 commit sweep
 verify verify_impl verify_files verify_items
+share
 rotate"
 
 bad=0

@@ -363,7 +363,7 @@ static void refusals(void)
 
 	ck_layout_init(&bad, &table);
 	is_int(ck_layout_sort(&bad, NULL), 0, "an empty layout");
-	is_int(ck_reshard_plan(&bad, 2, 2, &good, &plan, &err), CK_EITEM, "nothing is stored");
+	is_int(ck_reshard_plan(&bad, 2, 2, &good, &plan, &err), CK_EFORMAT, "nothing is stored");
 	like(err.text, "checkpoint: item 'exp_avg': hole: 10 of 10", "the side is named");
 	ck_layout_fini(&bad);
 	bad = zero_layout(&table, 10, 2, 1);
