@@ -181,6 +181,13 @@ int ck_parcel_test(struct ck_comm *comm, struct ck_parcel *parcel, struct ck_err
 int ck_parcels_wait(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
 		    uint64_t limit_ms, const char *what, struct ck_error *err);
 
+/*
+ * Wait until one of the parcels that have requests (at least one has) ends its last, for as long as those
+ * it is waited for answer: they may be busy, reading a large file. Returns 0; CK_EPEER: one does not.
+ */
+int ck_parcels_wait_any(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
+			uint64_t limit_ms, const char *what, struct ck_error *err);
+
 /* ---- collectives: all ranks, in the same order ---- */
 
 /* Leaves when all have come. Returns 0 or CK_EPEER. */

@@ -109,6 +109,8 @@ struct ck_layout draw_layout(uint64_t *state, const struct ck_item_list *table, 
 		const struct ck_item *item = &table->items[i];
 		size_t count = item->ndim ? 1 + draw(state, 2 * ranks < 64 ? 2 * ranks : 64) : 1;
 
+		if (item->kind == CK_PER_RANK)
+			continue;
 		tile_shape(state, item->ndim, item->shape, count, boxes);
 		for (size_t b = 0; b < count; b++) {
 			uint32_t rank = (uint32_t)draw(state, ranks);
