@@ -13,7 +13,7 @@
 #define CLAIM_FILE_MAX (UINT64_C(16) << 20)
 #define REFUSED_TEXT_MAX 8192
 
-static const char *const resume_words[] = {"", "fresh", "resumed", "fell-back", "complete"};
+static const char *const resume_words[] = {"", "fresh", "resumed", "fell-back", "complete", "held"};
 
 void ck_claim_fini(struct ck_claim *claim)
 {
@@ -39,7 +39,7 @@ static int parse_resume(const char *where, const cJSON *tree, struct ck_claim *c
 		if (++i == sizeof(resume_words) / sizeof(resume_words[0]))
 			return ck_fail(err, CK_EFORMAT,
 				       "%s: resume: '%s' is neither \"\" nor fresh, resumed, "
-				       "fell-back or complete",
+				       "fell-back, complete or held",
 				       where, claim->resume);
 	if (!ck_json_has(tree, "resumed"))
 		return 0;
@@ -108,6 +108,8 @@ int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_
 		rc = parse_resume(where, tree, &claim, err);
 	if (!rc)
 		rc = parse_refused(where, tree, &claim, err);
+	if (!rc && ck_json_has(tree, "ended"))
+		rc = ck_json_bool(where, tree, "ended", &claim.ended, err);
 	cJSON_Delete(tree);
 	if (rc)
 		ck_claim_fini(&claim);
@@ -128,7 +130,7 @@ static void print_refused(const struct ck_claim *claim, struct ck_buf *out)
 		ck_buf_add_str(out, i ? ",\n\t\t" : "\n\t\t");
 		ck_buf_add_json_string(out, text.data ? text.data : "");
 	}
-	ck_buf_add_str(out, claim->nrefused ? "\n\t]\n" : "]\n");
+	ck_buf_add_str(out, claim->nrefused ? "\n\t]" : "]");
 	out->failed = out->failed || text.failed;
 	ck_buf_fini(&text);
 }
@@ -154,7 +156,7 @@ static void print(const struct ck_claim *claim, struct ck_buf *out)
 	else
 		ck_buf_add_str(out, ",\n\t\"resumed\": null,\n");
 	print_refused(claim, out);
-	ck_buf_add_str(out, "}\n");
+	ck_buf_addf(out, ",\n\t\"ended\": %s\n}\n", claim->ended ? "true" : "false");
 }
 
 /* The text is read back, so that nothing is written which a reader would refuse. */

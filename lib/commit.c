@@ -281,26 +281,24 @@ static int set_committed(const struct ck_io *io, const char *dir, struct ck_erro
 	return ck_run_store(io, dir, &run, err);
 }
 
-int ck_save_commit(const struct ck_io *io, const char *dir, const struct ck_manifest *manifest,
-		   struct ck_error *warning, struct ck_error *err)
+int ck_commit_directory(const struct ck_io *io, const char *dir, const char *staging,
+			const struct ck_manifest *manifest, uint64_t owner,
+			struct ck_error *warning, struct ck_error *err)
 {
-	char staging[PATH_MAX], step[PATH_MAX], name[CK_NAME_MAX];
-	uint64_t generation = manifest->id.generation;
+	char step[PATH_MAX], name[CK_NAME_MAX];
 	struct ck_buf text = CK_BUF_INIT;
 	struct ck_error why;
 	int rc;
 
 	if (warning)
 		*warning = (struct ck_error)CK_ERROR_INIT;
-	rc = staging_path(staging, dir, manifest->id, err);
-	if (!rc)
-		rc = ck_dirfile_path(step, dir, ck_name_step(manifest->id, name), err);
+	rc = ck_dirfile_path(step, dir, ck_name_step(manifest->id, name), err);
 	if (!rc)
 		rc = complete_staging(io, staging, manifest, &text, err);
 	if (!rc)
-		rc = ck_owner_check(io, dir, generation, err);
+		rc = ck_owner_check(io, dir, owner, err);
 	if (!rc)
-		rc = publish(io, dir, staging, step, generation, &text, err);
+		rc = publish(io, dir, staging, step, owner, &text, err);
 	if (!rc)
 		rc = make_durable(io, dir, staging, step, warning, err);
 	ck_buf_fini(&text);
@@ -311,6 +309,18 @@ int ck_save_commit(const struct ck_io *io, const char *dir, const struct ck_mani
 	if (set_committed(io, dir, &why))
 		warn(warning, "committed, but", &why);
 	return 0;
+}
+
+int ck_save_commit(const struct ck_io *io, const char *dir, const struct ck_manifest *manifest,
+		   struct ck_error *warning, struct ck_error *err)
+{
+	char staging[PATH_MAX];
+	int rc;
+
+	rc = staging_path(staging, dir, manifest->id, err);
+	return rc ? rc
+		  : ck_commit_directory(io, dir, staging, manifest, manifest->id.generation,
+					warning, err);
 }
 
 /* --- after it --- */

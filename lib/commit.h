@@ -65,9 +65,36 @@ int ck_save_tidy(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		 struct ck_error *err);
 
 /*
- * After a claim: remove .saving-* and records-* of lower generations than `generation`, and
- * .deleting-* and .salvage-* that were left. Goes on after a failure and returns the first: CK_EIO;
- * CK_ENOENT (no run directory). May take long.
+ * The same for a staging directory at any path below `dir`, on behalf of a generation that may be
+ * newer than the checkpoint's own: salvage. ck_save_commit is the case of one's own.
+ *   staging  path; becomes the step directory
+ *   owner    must be the highest generation still
+ */
+int ck_commit_directory(const struct ck_io *io, const char *dir, const char *staging,
+			const struct ck_manifest *manifest, uint64_t owner,
+			struct ck_error *warning, struct ck_error *err);
+
+/* What ck_salvage published. */
+struct ck_salvaged {
+	struct ck_step_id *steps;
+	size_t count;
+};
+
+/*
+ * After a claim: every .saving-* of lower generations is renamed to .salvage-*, so that a late commit
+ * finds nothing. A save that was complete (save.json and a record of every rank, or a manifest; every
+ * file with its size) is committed, and keeps the generation that wrote it; its bytes are verified when
+ * it is loaded. The others are renamed to .deleting-*, for ck_sweep.
+ *   generation  our own
+ * Goes on after a failure and returns the first: CK_EFENCED; CK_EIO (it is tried again by the next opener).
+ */
+int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
+	       struct ck_salvaged *out, struct ck_error *err);
+void ck_salvaged_fini(struct ck_salvaged *salvaged);
+
+/*
+ * Unlink .deleting-*, and records of lower generations whose saves do not wait to be salvaged. Takes
+ * as long as unlinking takes. Goes on after a failure and returns the first: CK_EIO.
  */
 int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err);
 

@@ -7,11 +7,18 @@
 
 #include "names.h"
 
+/* The end of such a path would not be seen in a message, so the reason stands first. */
+static int fail_too_long(const char *dir, size_t more, struct ck_error *err)
+{
+	return ck_fail(err, CK_EIO, "a path of %zu bytes, at most %d: %s", strlen(dir) + more,
+		       PATH_MAX - 1, dir);
+}
+
 int ck_dirfile_path(char out[static PATH_MAX], const char *dir, const char *name,
 		    struct ck_error *err)
 {
 	if (!ck_path_join(out, dir, name))
-		return ck_fail_errno(err, ENAMETOOLONG, "%s/%s", dir, name);
+		return fail_too_long(dir, 1 + strlen(name), err);
 	return 0;
 }
 
@@ -55,7 +62,7 @@ int ck_dirfile_store(const struct ck_io *io, const char *dir, const char *name,
 static int followed(char out[static PATH_MAX], const char *dir, struct ck_error *err)
 {
 	if (snprintf(out, PATH_MAX, "%s/", dir) >= PATH_MAX)
-		return ck_fail_errno(err, ENAMETOOLONG, "%s", dir);
+		return fail_too_long(dir, 1, err);
 	return 0;
 }
 

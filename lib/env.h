@@ -17,6 +17,13 @@
 #define CK_ENV_RUN_ID "SLURM_CKPT_RUN_ID"           /* 32 hex digits */
 #define CK_ENV_RESUME "SLURM_CKPT_RESUME" /* newest checkpoint, absent when there is none */
 #define CK_ENV_RESUME_STEP "SLURM_CKPT_RESUME_STEP" /* its step */
+#define CK_ENV_RESUME_MODE "SLURM_CKPT_RESUME_MODE" /* auto, fresh, <step> */
+#define CK_ENV_FROM "SLURM_CKPT_FROM"               /* run or step directory to begin from */
+#define CK_ENV_VERIFY "SLURM_CKPT_VERIFY"           /* auto, crc32, sha256 */
+#define CK_ENV_FAIL "SLURM_CKPT_FAIL"               /* warn, error */
+#define CK_ENV_TAKEOVER "SLURM_CKPT_TAKEOVER"       /* 1: supersede an owner that seems to run */
+#define CK_ENV_KEEP_EVERY \
+	"SLURM_CKPT_KEEP_EVERY" /* steps: pin the first checkpoint at or after each */
 
 /* Set by people, not by the plugin. */
 #define CK_ENV_TIMEOUT "SLURM_CKPT_TIMEOUT"   /* seconds a rank may be silent (default 600) */

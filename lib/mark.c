@@ -18,6 +18,7 @@
 static const char *const want_words[] = {
 	[CK_WANT_REQUEUE] = "requeue",
 	[CK_WANT_STOP] = "stop",
+	[CK_WANT_HOLD] = "hold",
 };
 
 static int parse_want(const char *where, const cJSON *tree, enum ck_want *out, struct ck_error *err)
@@ -28,14 +29,14 @@ static int parse_want(const char *where, const cJSON *tree, enum ck_want *out, s
 	rc = ck_field_text(where, tree, "want", text, sizeof(text), err);
 	if (rc)
 		return rc;
-	if (strcmp(text, want_words[CK_WANT_REQUEUE]) == 0)
-		*out = CK_WANT_REQUEUE;
-	else if (strcmp(text, want_words[CK_WANT_STOP]) == 0)
-		*out = CK_WANT_STOP;
-	else
-		rc = ck_fail(err, CK_EFORMAT, "%s: want: '%s' is neither requeue nor stop", where,
-			     text);
-	return rc;
+	for (int want = 0; want < CK_WANTS; want++) {
+		if (strcmp(text, want_words[want]) == 0) {
+			*out = (enum ck_want)want;
+			return 0;
+		}
+	}
+	return ck_fail(err, CK_EFORMAT, "%s: want: '%s' is none of requeue, stop and hold", where,
+		       text);
 }
 
 int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_mark *out,
@@ -79,7 +80,7 @@ int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_erro
 	struct ck_mark again;
 	int rc;
 
-	if (mark->want != CK_WANT_REQUEUE && mark->want != CK_WANT_STOP)
+	if ((int)mark->want < 0 || mark->want >= CK_WANTS)
 		return ck_fail(err, CK_EFORMAT, "%s: want: %d is none", CK_MARK_FILE,
 			       (int)mark->want);
 	print(mark, &text);

@@ -37,6 +37,11 @@ char *ck_name_salvage(struct ck_step_id id, char out[static CK_NAME_MAX])
 	return print_id(".salvage-", id, out);
 }
 
+char *ck_name_pin(struct ck_step_id id, char out[static CK_NAME_MAX])
+{
+	return print_id(".pin-", id, out);
+}
+
 char *ck_name_generation(uint64_t generation, char out[static CK_NAME_MAX])
 {
 	snprintf(out, CK_NAME_MAX, ".gen-%" PRIu64, generation);
@@ -121,6 +126,11 @@ bool ck_is_deleting(const char *name, struct ck_step_id *id)
 bool ck_is_salvage(const char *name, struct ck_step_id *id)
 {
 	return parse_id(".salvage-", name, id);
+}
+
+bool ck_is_pin(const char *name, struct ck_step_id *id)
+{
+	return parse_id(".pin-", name, id);
 }
 
 bool ck_is_generation(const char *name, uint64_t *generation)

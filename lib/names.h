@@ -19,6 +19,9 @@
 #define CK_CLAIM_FILE "claim.json"
 #define CK_MARK_FILE "mark.json"
 #define CK_EVENTS_FILE "events.jsonl"
+/* Requests to the running owner; it removes them when it has taken note. */
+#define CK_REQUEST_STOP ".request-stop"
+#define CK_REQUEST_SAVE ".request-save"
 
 /* Steps and generations stay below 2^53, so that any JSON reader holds them. */
 #define CK_STEP_MAX ((UINT64_C(1) << 53) - 1)
@@ -42,7 +45,8 @@ char *ck_name_saving(struct ck_step_id id,
 char *ck_name_deleting(struct ck_step_id id,
 		       char out[static CK_NAME_MAX]); /* .deleting-0000001234.g3 */
 char *ck_name_salvage(struct ck_step_id id,
-		      char out[static CK_NAME_MAX]); /* .salvage-0000001234.g3 */
+		      char out[static CK_NAME_MAX]);                   /* .salvage-0000001234.g3 */
+char *ck_name_pin(struct ck_step_id id, char out[static CK_NAME_MAX]); /* .pin-0000001234.g3 */
 char *ck_name_generation(uint64_t generation, char out[static CK_NAME_MAX]); /* .gen-3 */
 char *ck_name_records(uint64_t step, char out[static CK_NAME_MAX]); /* records-0000001234 */
 char *ck_name_record(uint32_t rank, char out[static CK_NAME_MAX]);  /* rank-00012.json */
@@ -53,6 +57,7 @@ bool ck_is_step(const char *name, struct ck_step_id *id);
 bool ck_is_saving(const char *name, struct ck_step_id *id);
 bool ck_is_deleting(const char *name, struct ck_step_id *id);
 bool ck_is_salvage(const char *name, struct ck_step_id *id);
+bool ck_is_pin(const char *name, struct ck_step_id *id);
 bool ck_is_generation(const char *name, uint64_t *generation);
 bool ck_is_shard(const char *name, uint32_t *rank, uint32_t *part);
 

@@ -42,4 +42,14 @@ int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
 int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_step_id id,
 			  struct ck_error *err);
 
+/*
+ * Pins: a pinned checkpoint is not counted and never deleted. A pin is an empty file .pin-… in the run
+ * directory, beside the checkpoint. Pinning twice, and removing a pin that is not there, is fine.
+ * Return 0; CK_ENOENT (pin: no such checkpoint); CK_EIO.
+ */
+int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
+int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
+/* When it cannot be known, it counts as pinned. */
+bool ck_is_pinned(const struct ck_io *io, const char *dir, struct ck_step_id id);
+
 #endif

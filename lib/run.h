@@ -58,9 +58,10 @@ struct ck_claim {
 	int64_t time;
 	char nonce[CK_RUN_ID_HEX + 1];
 	uint32_t world_size;
-	/* The resume choice: "" (not yet), "fresh", "resumed", "fell-back", "complete". */
+	/* The resume choice: "" (not yet), "fresh", "resumed", "fell-back", "complete", "held". */
 	char resume[16];
 	struct ck_step_id resumed; /* what was loaded */
+	bool ended;                /* the handle was closed */
 	char **refused; /* names of checkpoints refused, with the reason: "step-… : why" */
 	size_t nrefused;
 };
@@ -95,7 +96,7 @@ int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
 		   struct ck_error *err);
 
 /* What the runtime wants to happen to the job when its step ends: .gen-<n>/mark.json. */
-enum ck_want { CK_WANT_REQUEUE = 0, CK_WANT_STOP = 1 };
+enum ck_want { CK_WANT_REQUEUE = 0, CK_WANT_STOP = 1, CK_WANT_HOLD = 2, CK_WANTS };
 
 struct ck_mark {
 	enum ck_want want;

@@ -12,6 +12,7 @@ struct sweep {
 	const struct ck_io *io;
 	const char *dir;
 	uint64_t generation;
+	struct ck_names names; /* of the directory */
 	int rc;
 	struct ck_error err;
 };
@@ -36,30 +37,6 @@ static void remove_named(struct sweep *sweep, const char *dir, const char *name)
 	note(sweep, rc, &err);
 }
 
-/*
- * Renamed before it is emptied: then a late commit of the generation that made it finds nothing
- * to rename, instead of something half removed.
- */
-static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_id id)
-{
-	struct ck_error err = CK_ERROR_INIT;
-	char from[PATH_MAX], to[PATH_MAX], deleting[CK_NAME_MAX];
-	int rc;
-
-	ck_name_deleting(id, deleting);
-	remove_named(sweep, sweep->dir, deleting);
-	rc = ck_dirfile_path(from, sweep->dir, name, &err);
-	if (!rc)
-		rc = ck_dirfile_path(to, sweep->dir, deleting, &err);
-	if (!rc)
-		rc = ck_io_rename(sweep->io, from, to, &err);
-	if (rc == CK_ENOENT)
-		return;
-	note(sweep, rc, &err);
-	if (!rc)
-		remove_named(sweep, sweep->dir, deleting);
-}
-
 static bool is_records(const char *name)
 {
 	static const char prefix[] = "records-";
@@ -69,6 +46,19 @@ static bool is_records(const char *name)
 	return strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
 	       ck_parse_u64("step", name + sizeof(prefix) - 1, 0, CK_STEP_MAX, &step, NULL) == 0 &&
 	       strcmp(ck_name_records(step, again), name) == 0;
+}
+
+/* Records may still be wanted while a save of theirs waits to be salvaged. */
+static bool awaits_salvage(const struct sweep *sweep, uint64_t generation)
+{
+	struct ck_step_id id;
+
+	for (size_t i = 0; i < sweep->names.count; i++)
+		if ((ck_is_salvage(sweep->names.names[i], &id) ||
+		     ck_is_saving(sweep->names.names[i], &id)) &&
+		    id.generation == generation)
+			return true;
+	return false;
 }
 
 static void remove_records(struct sweep *sweep, const char *generation)
@@ -97,26 +87,24 @@ static void sweep_name(struct sweep *sweep, const char *name)
 	struct ck_step_id id;
 	uint64_t generation;
 
-	if (ck_is_saving(name, &id) && id.generation < sweep->generation)
-		remove_saving(sweep, name, id);
-	else if (ck_is_deleting(name, &id) || ck_is_salvage(name, &id))
+	if (ck_is_deleting(name, &id))
 		remove_named(sweep, sweep->dir, name);
-	else if (ck_is_generation(name, &generation) && generation < sweep->generation)
+	else if (ck_is_generation(name, &generation) && generation < sweep->generation &&
+		 !awaits_salvage(sweep, generation))
 		remove_records(sweep, name);
 }
 
 int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err)
 {
 	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
-	struct ck_names names;
 	int rc;
 
-	rc = ck_dirfile_list(io, dir, &names, err);
+	rc = ck_dirfile_list(io, dir, &sweep.names, err);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < names.count; i++)
-		sweep_name(&sweep, names.names[i]);
-	ck_names_fini(&names);
+	for (size_t i = 0; i < sweep.names.count; i++)
+		sweep_name(&sweep, sweep.names.names[i]);
+	ck_names_fini(&sweep.names);
 	if (sweep.rc && err)
 		*err = sweep.err;
 	return sweep.rc;

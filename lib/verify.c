@@ -69,6 +69,14 @@ void ck_finding_add(struct ck_findings *findings, enum ck_severity severity, int
 	add_text(findings, severity, code, text);
 }
 
+void ck_finding_error(struct ck_findings *findings, const struct ck_error *why)
+{
+	if (why->code == CK_ENOMEM)
+		findings->failed = true;
+	else
+		ck_finding_add(findings, CK_BAD, why->code, "%s", why->text);
+}
+
 static void move_findings(struct ck_findings *to, struct ck_findings *from)
 {
 	for (size_t i = 0; i < from->report.count; i++) {
@@ -127,10 +135,8 @@ static void check_sums(struct ck_verification *v, const struct ck_buf *manifest_
 	if (!rc)
 		rc = ck_dirfile_read(v->io, v->step, CK_SUMS_FILE, CK_JSON_MAX_BYTES, path, &got,
 				     &err);
-	if (rc == CK_ENOMEM)
-		v->findings.failed = true;
-	else if (rc)
-		ck_finding_add(&v->findings, CK_BAD, rc, "%s", err.text);
+	if (rc)
+		ck_finding_error(&v->findings, &err);
 	else if (strlen(got.data) != got.len)
 		ck_finding_add(&v->findings, CK_BAD, CK_EFORMAT, "%s: a NUL byte at byte %zu", path,
 			       strlen(got.data));
@@ -170,7 +176,7 @@ static void check_strays(struct ck_verification *v)
 
 	rc = ck_io_list(v->io, v->step, &names, &err);
 	if (rc) {
-		ck_finding_add(&v->findings, CK_BAD, rc, "%s", err.text);
+		ck_finding_error(&v->findings, &err);
 		return;
 	}
 	for (size_t i = 0; i < names.count; i++) {
@@ -207,7 +213,10 @@ static int look_for_step(const struct ck_io *io, const char *dir, struct ck_step
 	return 0;
 }
 
-/* Findings of the files in their order, whichever thread made them. */
+/*
+ * Findings of the files in their order, whichever thread made them. Returns whether all blocks are
+ * known.
+ */
 static bool gather_results(struct ck_verification *v)
 {
 	bool parsed = true;
@@ -219,7 +228,7 @@ static bool gather_results(struct ck_verification *v)
 		v->findings.failed |= result->seen.failed || result->coords.failed;
 		parsed = parsed && result->parsed;
 	}
-	return parsed;
+	return parsed && !v->findings.failed;
 }
 
 static void fini_results(struct ck_verification *v)
@@ -279,14 +288,12 @@ int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enu
 		rc = verify_loaded(&v, &text, threads, err);
 		ck_manifest_fini(&manifest);
 		ck_buf_fini(&text);
-	} else if (rc == CK_ENOMEM) {
-		ck_fail(err, rc, "%s", why.text);
 	} else {
-		ck_finding_add(&v.findings, CK_BAD, rc, "%s", why.text);
+		ck_finding_error(&v.findings, &why);
 		rc = 0;
 	}
 	if (!rc && v.findings.failed)
-		rc = ck_fail(err, CK_ENOMEM, "%s: out of memory for the findings", v.step);
+		rc = ck_fail(err, CK_ENOMEM, "%s: out of memory", v.step);
 	if (rc)
 		ck_report_fini(&v.findings.report);
 	else

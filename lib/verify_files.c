@@ -146,10 +146,8 @@ static void check_file(const struct ck_verification *v, size_t i)
 			rc = read_bytes(v, file, &shard, &err);
 		ck_shard_close(v->io, &shard);
 	}
-	if (rc == CK_ENOMEM)
-		result->findings.failed = true;
-	else if (rc)
-		ck_finding_add(&result->findings, CK_BAD, rc, "%s", err.text);
+	if (rc)
+		ck_finding_error(&result->findings, &err);
 }
 
 struct pool {

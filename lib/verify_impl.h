@@ -23,6 +23,9 @@ struct ck_findings {
 void ck_finding_add(struct ck_findings *findings, enum ck_severity severity, int code,
 		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* A failure as a bad finding; lack of memory is none of the checkpoint's. */
+void ck_finding_error(struct ck_findings *findings, const struct ck_error *why);
+
 /* A block that stands in a file, of an item of the table that it agrees with. */
 struct ck_seen {
 	uint32_t item;

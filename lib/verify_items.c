@@ -5,7 +5,6 @@
 
 /* Every seen block, by item, then file. */
 struct table {
-	const struct ck_verification *v;
 	struct ck_seen *seen;
 	size_t count;
 };
@@ -25,7 +24,6 @@ static int collect(const struct ck_verification *v, struct table *table, struct 
 
 	for (size_t i = 0; i < v->manifest->nfiles; i++)
 		bytes += v->results[i].seen.len;
-	table->v = v;
 	table->count = bytes / sizeof(struct ck_seen);
 	table->seen = malloc(bytes + 1);
 	if (!table->seen)

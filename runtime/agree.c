@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 /* The words of the reduction. The largest of ~step tells the smallest step. */
-enum word { WORD_URGE, WORD_STEP_US, WORD_STEP, WORD_NOT_STEP };
+enum word { WORD_URGE, WORD_RESULT, WORD_STEP_US, WORD_STEP, WORD_NOT_STEP };
 
 int ck_agreement_init(struct ck_agreement *agreement, struct ck_error *err)
 {
@@ -19,12 +19,13 @@ void ck_agreement_fini(struct ck_comm *comm, struct ck_agreement *agreement)
 	agreement->parcel = NULL;
 }
 
-static int post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step, uint64_t urge,
-		uint64_t step_us, struct ck_error *err)
+static int post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,
+		uint64_t step_us, const struct ck_say *mine, struct ck_error *err)
 {
 	uint64_t *in = (uint64_t *)agreement->parcel->data;
 
-	in[WORD_URGE] = urge;
+	in[WORD_URGE] = mine->urge;
+	in[WORD_RESULT] = mine->result;
 	in[WORD_STEP_US] = step_us;
 	in[WORD_STEP] = step;
 	in[WORD_NOT_STEP] = ~step;
@@ -33,13 +34,16 @@ static int post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t s
 	return ck_parcel_reduce(comm, agreement->parcel, CK_AGREE_WORDS, err);
 }
 
-/* Wait for the reduction under way; set the pace from it. */
-static int complete(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t *decided,
-		    struct ck_error *err)
+int ck_agreement_collect(struct ck_comm *comm, struct ck_agreement *agreement, struct ck_say *said,
+			 struct ck_error *err)
 {
 	const uint64_t *out = (uint64_t *)agreement->parcel->data + CK_AGREE_WORDS;
-	int rc = ck_parcels_wait(comm, &agreement->parcel, 1, comm->timeout_ms, "ckpt_step", err);
+	int rc;
 
+	*said = (struct ck_say){0};
+	if (!agreement->under_way)
+		return 0;
+	rc = ck_parcels_wait(comm, &agreement->parcel, 1, comm->timeout_ms, "ckpt_step", err);
 	agreement->under_way = false;
 	if (rc)
 		return rc;
@@ -50,32 +54,23 @@ static int complete(struct ck_comm *comm, struct ck_agreement *agreement, uint64
 			       ~out[WORD_NOT_STEP], out[WORD_STEP]);
 	if (out[WORD_STEP_US])
 		agreement->pace = ck_pace_for(out[WORD_STEP_US]);
-	if (out[WORD_URGE] > *decided)
-		*decided = out[WORD_URGE];
+	*said = (struct ck_say){.urge = out[WORD_URGE], .result = out[WORD_RESULT]};
 	return 0;
 }
 
-int ck_agreement_step(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,
-		      uint64_t urge, uint64_t step_us, uint64_t *decided, struct ck_error *err)
+int ck_agreement_post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,
+		      uint64_t step_us, const struct ck_say *mine, struct ck_say *said,
+		      struct ck_error *err)
 {
 	bool again = step == agreement->last_step;
 	int rc;
 
-	*decided = 0;
+	*said = (struct ck_say){0};
 	agreement->last_step = step;
 	agreement->since_post++;
-	if (agreement->under_way && (rc = complete(comm, agreement, decided, err)))
-		return rc;
 	if (!again && agreement->since_post < agreement->pace.every)
 		return 0;
-	if ((rc = post(comm, agreement, step, urge, step_us, err)))
+	if ((rc = post(comm, agreement, step, step_us, mine, err)))
 		return rc;
-	return agreement->pace.same_call ? complete(comm, agreement, decided, err) : 0;
-}
-
-int ck_agreement_drain(struct ck_comm *comm, struct ck_agreement *agreement, struct ck_error *err)
-{
-	uint64_t decided = 0;
-
-	return agreement->under_way ? complete(comm, agreement, &decided, err) : 0;
+	return agreement->pace.same_call ? ck_agreement_collect(comm, agreement, said, err) : 0;
 }

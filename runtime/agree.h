@@ -16,7 +16,7 @@
 #include "error.h"
 #include "pace.h"
 
-#define CK_AGREE_WORDS 4
+#define CK_AGREE_WORDS 5
 
 struct ck_agreement {
 	struct ck_parcel *parcel; /* of the reduction */
@@ -30,19 +30,30 @@ struct ck_agreement {
 int ck_agreement_init(struct ck_agreement *agreement, struct ck_error *err);
 void ck_agreement_fini(struct ck_comm *comm, struct ck_agreement *agreement);
 
+/* What a rank says in an agreement; what came out: the largest of each. */
+struct ck_say {
+	uint64_t urge;   /* what it wants: ck_urge_pack */
+	uint64_t result; /* what ended: ck_save_result */
+};
+
 /*
- * One call of ckpt_step. Collective in the sense above.
+ * The beginning of a call of ckpt_step: collect the reduction that an earlier call posted, if any.
+ * Collective, as all of them. Returns 0 with what was said (zeros when nothing ended); CK_EARG when
+ * the ranks gave different steps; CK_EPEER.
+ */
+int ck_agreement_collect(struct ck_comm *comm, struct ck_agreement *agreement, struct ck_say *said,
+			 struct ck_error *err);
+
+/*
+ * The end of the call: post what this rank says now, if it is the turn of this call; with long steps, collect it
+ * too.
  *
  *   step     number of completed steps, the same on all ranks
- *   urge     what this rank wants (ck_urge_pack)
- *   step_us  how long its last step took, 0 if unknown
- *   decided  out: the largest urge of all ranks, when a reduction ended in this call; else 0
- * Returns 0; CK_EARG when the ranks gave different steps; CK_EPEER.
+ *   step_us  how long this rank's last step took, 0 if unknown
+ * Returns as collect.
  */
-int ck_agreement_step(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,
-		      uint64_t urge, uint64_t step_us, uint64_t *decided, struct ck_error *err);
-
-/* Complete a reduction under way, so that the communicator is free of it. Collective. 0 or CK_EPEER. */
-int ck_agreement_drain(struct ck_comm *comm, struct ck_agreement *agreement, struct ck_error *err);
+int ck_agreement_post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,
+		      uint64_t step_us, const struct ck_say *mine, struct ck_say *said,
+		      struct ck_error *err);
 
 #endif

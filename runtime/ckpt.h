@@ -71,8 +71,8 @@ enum ckpt_code {
 };
 
 /*
- * Element types: the names of safetensors, little endian. The first nine are those that
- * PyTorch's HuggingFaceStorageReader reads; the rest load with current safetensors libraries.
+ * Element types: the names of safetensors, little endian. PyTorch's HuggingFaceStorageReader knows
+ * F16, BF16, F32, F64, I8, U8, I16, I32 and I64; the rest load with current safetensors libraries.
  */
 enum ckpt_dtype {
 	CKPT_BOOL = 0,
@@ -143,11 +143,17 @@ struct ckpt_comm {
 
 /* Settings of the program. Zero or NULL: as sbatch --ckpt-… said, else the default. */
 struct ckpt_options {
-	size_t struct_size;      /* sizeof(struct ckpt_options) */
-	const char *dir;         /* run directory */
-	const char *every;       /* "30min", "900s", "1:00:00", "500steps" (default 30min) */
-	int keep;                /* checkpoints kept (default 3) */
-	double margin_seconds;   /* kept free before the end time (default 60) */
+	size_t struct_size;    /* sizeof(struct ckpt_options) */
+	const char *dir;       /* run directory */
+	const char *every;     /* "30min", "900s", "1:00:00", "500steps" (default 30min) */
+	int keep;              /* checkpoints kept (default 3) */
+	double margin_seconds; /* kept free before the end time (default 60) */
+	const char *resume;    /* "auto", "fresh", or a step: holds until this job has committed */
+	const char *from; /* run or step directory to begin from when this run has no checkpoint */
+	const char
+		*verify;  /* "auto" (SHA-256 after a start, CRC-32 within it), "crc32", "sha256" */
+	const char *fail; /* "warn"; "error": ckpt_step fails after 3 failed saves in a row */
+	int takeover;     /* 1: supersede an owner of the run that seems to be running */
 	const int *stop_signals; /* 0-terminated; default { SIGTERM, SIGUSR1, 0 }: save and stop */
 	const int *save_signals; /* 0-terminated; default { SIGUSR2, 0 }: save and go on */
 	/* Receives each message, one line without newline, on rank 0 only (default: stderr). */
@@ -207,6 +213,19 @@ struct ckpt_rank_callbacks {
 /* Register a per-rank item; every rank does, under the same name. Local. Returns 0; CKPT_EARG. */
 int ckpt_add_rank(ckpt *ck, const char *name, const struct ckpt_rank_callbacks *callbacks);
 
+/* For memory that memcpy cannot read or write (a GPU's). Both copy `bytes` bytes and return 0, or not 0 to fail. */
+struct ckpt_copier {
+	size_t struct_size; /* sizeof(struct ckpt_copier) */
+	void *arg;          /* handed to both */
+	/* From registered memory (or a place within it) to the host's; before the save's call returns. */
+	int (*read)(void *arg, void *host, const void *src, size_t bytes);
+	/* From the host's to the registered memory, in ckpt_restore. */
+	int (*write)(void *arg, void *dst, const void *host, size_t bytes);
+};
+
+/* Give an item, registered before, a copier. Copied. Local. Returns 0; CKPT_EARG. */
+int ckpt_set_copier(ckpt *ck, const char *name, const struct ckpt_copier *copier);
+
 /*
  * Name the one-dimensional sharded item (a flat, ZeRO-like partition) whose ranges the manifest
  * reports as param_shard_offset and param_shard_numel. Local. Returns 0; CKPT_EARG.
@@ -219,7 +238,10 @@ int ckpt_set_flat(ckpt *ck, const char *name);
  */
 int ckpt_set_user(ckpt *ck, const char *json);
 
-/* Check the registrations of all ranks now instead of at the first save. Collective. */
+/*
+ * Check the registrations of all ranks and reserve the memory that saves copy the state to, instead of at
+ * the first save. Collective. Returns 0; CKPT_EARG; CKPT_ENOMEM; CKPT_EPEER.
+ */
 int ckpt_prepare(ckpt *ck);
 
 /*
@@ -234,15 +256,20 @@ int ckpt_prepare(ckpt *ck);
 int ckpt_restore(ckpt *ck, uint64_t *step);
 
 /*
- * Tell that `step` steps are completed; save when it is time. Collective: all ranks call it
- * equally often, with the same number. Calling it again with the same number is fine.
+ * Tell that `step` steps are completed; begin a save when it is time. Collective: all ranks call it
+ * equally often, with the same number. Calling it again with the same number is fine. A save copies the
+ * state aside and is written beside training; the program may change its memory when the call returns.
  *
  * Returns 0: go on. CKPT_STOP: the state is saved; exit with CKPT_EXIT_REQUEUE. CKPT_EFENCED,
  * CKPT_EPEER: end the program. CKPT_EARG: the registrations of the ranks do not fit together.
  */
 int ckpt_step(ckpt *ck, uint64_t step);
 
-/* Save now. Collective. Returns 0; the failure of this save (older checkpoints stay); CKPT_STOP. */
+/*
+ * Begin a save of the state as it is now; a save under way is waited for first. The program may change its
+ * memory when the call returns. Collective. Returns 0: the save is under way (ckpt_wait tells how it
+ * ended; `step` saved already counts); CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP.
+ */
 int ckpt_save(ckpt *ck, uint64_t step);
 
 /* Wait until a save under way is committed. Collective. Returns 0 or the failure of that save. */

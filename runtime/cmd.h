@@ -48,6 +48,9 @@ struct ck_cmd_verb {
 
 extern const struct ck_cmd_verb ck_cmd_ls;
 extern const struct ck_cmd_verb ck_cmd_verify;
+extern const struct ck_cmd_verb ck_cmd_stop;
+extern const struct ck_cmd_verb ck_cmd_save;
+extern const struct ck_cmd_verb ck_cmd_pin;
 
 /* cmd_main.c: print a verb's help to stdout. Returns CK_CMD_FINE. */
 int ck_cmd_help(const struct ck_cmd_verb *verb);
@@ -242,6 +245,7 @@ struct ck_cmd_row {
 	char *reason;
 	bool described; /* world_size, created and save_id are known */
 	bool foreign;   /* its run_id is not the run's */
+	bool pinned;
 	uint32_t world_size;
 	int64_t created; /* of a save: when it began */
 	char save_id[CK_RUN_ID_HEX + 1];

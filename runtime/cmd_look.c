@@ -9,6 +9,7 @@
 #include "catalog.h"
 #include "dirfile.h"
 #include "json.h"
+#include "rotate.h"
 
 const char *ck_cmd_state_name(enum ck_cmd_state state)
 {
@@ -115,6 +116,7 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 		return;
 	}
 	describe(row, &m);
+	row->pinned = ck_is_pinned(io, facts->dir, row->id);
 	row->files = m.nfiles;
 	for (size_t i = 0; i < m.nfiles; i++)
 		row->bytes += m.files[i].bytes;

@@ -47,7 +47,8 @@ static void add_state(struct ck_cmd_table *table, const struct ck_cmd_row *row)
 				 row->state == CK_CMD_SAVING ? "saving..." : "left over",
 				 format_age(row->created, age));
 	else if (row->state == CK_CMD_WHOLE)
-		ck_cmd_table_add(table, "ok%s%s", *row->what ? ", " : "", row->what);
+		ck_cmd_table_add(table, "ok%s%s%s", *row->what ? ", " : "", row->what,
+				 row->pinned ? ", pinned" : "");
 	else
 		ck_cmd_table_add(table, "%s: %s", row->state == CK_CMD_DAMAGED ? "bad" : "unknown",
 				 row->what);
@@ -246,6 +247,7 @@ static void json_row(struct ck_cmd_json *out, const struct ck_cmd_row *row)
 	ck_cmd_json_number(out, "generation", row->id.generation);
 	ck_cmd_json_text(out, "state", ck_cmd_state_name(row->state));
 	ck_cmd_json_text(out, "reason", row->reason);
+	ck_cmd_json_flag(out, "pinned", row->pinned);
 	if (row->described || saving)
 		ck_cmd_json_time(out, saving ? "began" : "created", row->created);
 	if (row->described) {

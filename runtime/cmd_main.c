@@ -7,7 +7,8 @@
 #include "env.h"
 #include "manifest.h"
 
-static const struct ck_cmd_verb *const verbs[] = {&ck_cmd_ls, &ck_cmd_verify};
+static const struct ck_cmd_verb *const verbs[] = {&ck_cmd_ls, &ck_cmd_verify, &ck_cmd_save,
+						  &ck_cmd_stop, &ck_cmd_pin};
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

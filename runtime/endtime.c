@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -79,44 +78,50 @@ static int start(const char *job_id, int output, pid_t *pid, struct ck_error *er
 	return rc ? ck_fail(err, CK_EIO, "squeue: cannot be started: %s", strerror(rc)) : 0;
 }
 
-/* Read until the other side closes or the time is up. */
-static void collect(int fd, unsigned timeout_ms, char *text, size_t size)
+int ck_end_time_ask(struct ck_end_time_query *query, const char *job_id, struct ck_error *err)
 {
-	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-	size_t len = 0;
-	ssize_t got = 1;
-
-	while (got > 0 && len + 1 < size) {
-		int ready = poll(&poll_fd, 1, (int)timeout_ms);
-
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0)
-			break;
-		got = read(fd, text + len, size - 1 - len);
-		len += got > 0 ? (size_t)got : 0;
-	}
-	text[len] = '\0';
-}
-
-int ck_end_time_ask(const char *job_id, unsigned timeout_ms, int64_t *end, struct ck_error *err)
-{
-	char text[256] = "";
 	int pipe_fd[2], rc;
 	pid_t pid;
 
-	if (pipe2(pipe_fd, O_CLOEXEC))
+	if (pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK))
 		return ck_fail_errno(err, errno, "squeue: pipe");
 	rc = start(job_id, pipe_fd[1], &pid, err);
 	close(pipe_fd[1]);
-	if (!rc) {
-		collect(pipe_fd[0], timeout_ms, text, sizeof(text));
-		/* Ends one that hangs; one that has answered is over, or as good as. */
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		rc = ck_end_time_parse(text, end, err);
+	if (rc) {
+		close(pipe_fd[0]);
+		return rc;
 	}
-	close(pipe_fd[0]);
-	return rc;
+	*query = (struct ck_end_time_query){.pid = pid, .fd = pipe_fd[0]};
+	return 0;
+}
+
+int ck_end_time_answer(struct ck_end_time_query *query, int64_t *end, struct ck_error *err)
+{
+	ssize_t got;
+	int rc;
+
+	do {
+		size_t room = sizeof(query->text) - 1 - query->got;
+
+		got = room ? read(query->fd, query->text + query->got, room) : 0;
+		query->got += got > 0 ? (unsigned)got : 0;
+	} while (got > 0 || (got < 0 && errno == EINTR));
+	if (got < 0 && errno == EAGAIN)
+		return 0;
+	query->text[query->got] = '\0';
+	rc = ck_end_time_parse(query->text, end, err);
+	ck_end_time_forget(query);
+	return rc ? rc : 1;
+}
+
+void ck_end_time_forget(struct ck_end_time_query *query)
+{
+	if (!query->pid)
+		return;
+	/* One that has answered is over, or as good as; one that hangs ends here. */
+	kill(query->pid, SIGKILL);
+	while (waitpid(query->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close(query->fd);
+	*query = (struct ck_end_time_query){0};
 }

@@ -9,13 +9,28 @@
 
 #include "error.h"
 
+/* A question under way; zeroed: none. */
+struct ck_end_time_query {
+	int pid; /* of squeue; 0: none */
+	int fd;
+	unsigned got; /* bytes of text */
+	char text[64];
+};
+
+/* Start `squeue` for a job. Returns 0; CK_EIO, CK_ENOMEM. */
+int ck_end_time_ask(struct ck_end_time_query *query, const char *job_id, struct ck_error *err);
+
 /*
- * Ask `squeue` for a job's end time; takes at most `timeout_ms`.
+ * Has it answered? Never waits.
  *
  *   end  seconds since 1970; 0: no limit
- * Returns 0; CK_EIO: squeue is not there, fails, is too slow, or says something else. Starts a process.
+ * Returns 1 with the answer; 0: not yet; CK_EIO: it failed or said something else. After 1 and
+ * CK_EIO the query is over.
  */
-int ck_end_time_ask(const char *job_id, unsigned timeout_ms, int64_t *end, struct ck_error *err);
+int ck_end_time_answer(struct ck_end_time_query *query, int64_t *end, struct ck_error *err);
+
+/* End a question under way, if any. */
+void ck_end_time_forget(struct ck_end_time_query *query);
 
 /* What squeue's %e prints with SLURM_TIME_FORMAT=%s: "1700000000\n", "N/A\n". 0 or CK_EIO. Pure. */
 int ck_end_time_parse(const char *text, int64_t *end, struct ck_error *err);

@@ -7,16 +7,22 @@
 #include <stdarg.h>
 
 #include "agree.h"
+#include "background.h"
 #include "catalog.h"
 #include "ckpt.h"
 #include "comm.h"
 #include "error.h"
+#include "endtime.h"
 #include "io.h"
 #include "io_fault.h"
 #include "items.h"
+#include "records.h"
 #include "registry.h"
+#include "rotation.h"
 #include "run.h"
 #include "settings.h"
+#include "stage.h"
+#include "requests.h"
 
 /* The merged registrations of all ranks, as of registry.version == version. */
 struct ck_dealt {
@@ -25,6 +31,8 @@ struct ck_dealt {
 	struct ck_duty duty; /* this rank's part */
 	struct ck_deal deal; /* rank 0: all of it */
 };
+
+struct ck_save;
 
 struct ckpt {
 	bool off;
@@ -43,37 +51,48 @@ struct ckpt {
 	struct ck_dealt dealt;
 	char *user; /* JSON object or NULL */
 
-	/* The run; all ranks know generation and run_id, the rest is rank 0's. */
+	/* The run; all ranks know generation and nonce, the rest is rank 0's. */
 	uint64_t generation;
+	char nonce[CK_RUN_ID_HEX + 1];
 	struct ck_run run;
 	struct ck_claim claim;
 
 	/* Where training stands; the same on all ranks. */
 	uint64_t step;
-	bool stopped;   /* CKPT_STOP has been returned */
-	bool has_saved; /* `saved` is committed by this generation, or was resumed from */
-	bool saved_here;
-	uint64_t saved; /* step */
-	bool resumed;   /* this generation loaded resumed_id */
-	struct ck_step_id resumed_id;
-	unsigned failed_saves;            /* in a row */
-	char last_failure[CK_ERROR_TEXT]; /* the last save's, to say each cause once */
+	bool stopped;          /* CKPT_STOP has been returned */
+	bool has_saved;        /* `saved` is committed by this generation, or was resumed from */
+	bool saved_here;       /* this generation has committed one */
+	uint64_t saved;        /* step */
+	uint64_t tried;        /* step of the last save begun */
+	unsigned failed_saves; /* in a row */
+	char last_failure[CK_ERROR_TEXT]; /* rank 0: the last save's, to say each cause once */
 
-	/* Rank 0: checkpoints known to be bad, for rotation. */
-	struct ck_step_id *bad;
-	size_t nbad;
-	bool sized_up; /* those found at the start have been looked at */
+	/* Saves. */
+	struct ck_background *background;
+	struct ck_save *save; /* under way, or NULL; alike on all ranks */
+	uint64_t saves_started;
+	unsigned skipped; /* periodic saves that fell due meanwhile */
+	struct ck_stage stage;
+	struct ck_parcel *report; /* to rank 0; rank 0: its open receive */
+	bool listening;
+	struct ck_records *records;  /* rank 0 */
+	struct ck_rotation rotation; /* rank 0 */
 
 	/* Clocks, monotonic seconds. */
 	double opened_at;         /* start of training time in this incarnation */
 	double wall_clock_before; /* training time of earlier incarnations */
 	double last_save_at;
+	double stall_seconds; /* how long training waited for the last save */
 	double save_seconds;  /* longest recent save; 0: none yet */
 	double last_call_at;  /* of ckpt_step; 0: not called yet */
 	double longest_gap;   /* between recent calls of it */
 	double last_alive_at; /* of ckpt_alive */
 	bool deadline_seen;
-	unsigned saves_seen; /* save signals acted on */
+	struct ck_end_time_query end_query;
+	double asked_at;
+	unsigned saves_seen;          /* save signals acted on */
+	struct ck_requests *requests; /* rank 0 */
+	unsigned requests_seen;       /* saves asked for and begun */
 
 	struct ck_agreement agreement;
 };
@@ -90,6 +109,10 @@ void ck_note(const ckpt *ck, const char *event, uint64_t step, const char *text)
 /* Keep the error for ckpt_error; CK_EPEER and CK_EFENCED make the handle dead. Returns `code`. */
 int ck_keep(ckpt *ck, int code, const struct ck_error *err);
 
+/* Rank 0: tell the plugin what to do with the job when the step ends. The reason is cut where it is long. */
+int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
+		  struct ck_error *err);
+
 static inline bool ck_is_root(const ckpt *ck)
 {
 	return ck->comm.table.rank == 0;
@@ -101,14 +124,5 @@ static inline bool ck_is_root(const ckpt *ck)
  */
 int ck_deal_refresh(ckpt *ck, struct ck_error *err);
 void ck_dealt_fini(struct ck_dealt *dealt);
-
-/*
- * Save and commit `step`, synchronously. Collective.
- * Returns 0; the code of the failure, the same on all ranks; nothing of the failed save is left.
- */
-int ck_save_now(ckpt *ck, uint64_t step, struct ck_error *err);
-
-/* Rank 0: remember a bad checkpoint. Returns 0 or CK_ENOMEM. */
-int ck_mark_bad(ckpt *ck, struct ck_step_id id, struct ck_error *err);
 
 #endif

@@ -32,6 +32,50 @@ static bool is_duty(const struct ck_duty *duty, const struct ck_stored *stored, 
 	return false;
 }
 
+/*
+ * Host memory for each block of this rank whose item has a copier, before anything is read: so that the
+ * collective part cannot run out of it.
+ */
+static int make_bounces(ckpt *ck, struct ck_load *load, struct ck_error *err)
+{
+	const struct ck_registry *registry = &ck->registry;
+	const struct ck_duty *duty = &ck->dealt.duty;
+
+	for (size_t i = 0; i < duty->count; i++) {
+		size_t item = ck_registry_find(registry, duty->items[i].name);
+		size_t count = load->nbounces + duty->items[i].nblocks;
+		struct ck_bounce *more;
+
+		if (!ck_registry_copier(registry, duty->items[i].name))
+			continue;
+		more = realloc(load->bounces, (count + 1) * sizeof(*more));
+		if (!more)
+			return ck_fail_nomem(err, count * sizeof(*more));
+		load->bounces = more;
+		for (size_t b = 0; b < duty->items[i].nblocks; b++) {
+			struct ck_bounce *bounce = &load->bounces[load->nbounces];
+
+			*bounce = (struct ck_bounce){.item = item,
+						     .box = duty->items[i].blocks[b].box};
+			bounce->bytes = ck_registry_bytes(registry, item, &bounce->box);
+			bounce->host = malloc(bounce->bytes + 1);
+			if (!bounce->host)
+				return ck_fail_nomem(err, bounce->bytes);
+			load->nbounces++;
+		}
+	}
+	return 0;
+}
+
+/* Where a block is read to: its own memory, or the host's where that needs a copier. */
+static void *memory_of(ckpt *ck, const struct ck_load *load, size_t item, const struct ck_box *box)
+{
+	for (size_t b = 0; b < load->nbounces; b++)
+		if (load->bounces[b].item == item && ck_box_equal(&load->bounces[b].box, box))
+			return load->bounces[b].host;
+	return ck_registry_block(&ck->registry, item, box);
+}
+
 /* Where does one stored block go? */
 static int place(ckpt *ck, const struct ck_shard *shard, const struct ck_stored *stored,
 		 struct ck_load *load, void **dst, struct ck_error *err)
@@ -49,7 +93,7 @@ static int place(ckpt *ck, const struct ck_shard *shard, const struct ck_stored 
 				"this rank has registered other blocks than were saved (loading "
 				"into another layout is not supported yet)",
 				err);
-		*dst = ck_registry_block(registry, item, &stored->box);
+		*dst = memory_of(ck, load, item, &stored->box);
 		return 0;
 	}
 	if (load->nrank_bytes == registry->list.count)
@@ -117,6 +161,7 @@ int ck_load_open(ckpt *ck, const char *dir, const struct ck_record *record, stru
 	out->rank_bytes = calloc(ck->registry.list.count + 1, sizeof(*out->rank_bytes));
 	if (!out->shards || !out->dst || !out->rank_bytes)
 		return ck_fail_nomem(err, record->nfiles * sizeof(*out->shards));
+	rc = make_bounces(ck, out, err);
 	for (size_t f = 0; !rc && f < record->nfiles; f++)
 		rc = open_file(ck, dir, &record->files[f], out, err);
 	return rc ? rc : check_all_there(ck, dir, out, err);
@@ -144,8 +189,8 @@ int ck_load_read(ckpt *ck, const struct ck_record *record, enum ck_level level,
 }
 
 /* Collective among the holders of one block. */
-static int share_block(ckpt *ck, const char *name, const struct ck_duty_block *block,
-		       struct ck_error *err)
+static int share_block(ckpt *ck, struct ck_load *load, const char *name,
+		       const struct ck_duty_block *block, struct ck_error *err)
 {
 	size_t item = ck_registry_find(&ck->registry, name);
 	int *ranks = malloc(block->nholders * sizeof(*ranks));
@@ -159,13 +204,13 @@ static int share_block(ckpt *ck, const char *name, const struct ck_duty_block *b
 			root = (int)h;
 	}
 	rc = ck_comm_bcast_group(&ck->comm, ranks, (int)block->nholders, root,
-				 ck_registry_block(&ck->registry, item, &block->box),
+				 memory_of(ck, load, item, &block->box),
 				 ck_registry_bytes(&ck->registry, item, &block->box), err);
 	free(ranks);
 	return rc;
 }
 
-int ck_load_share(ckpt *ck, struct ck_error *err)
+int ck_load_share(ckpt *ck, struct ck_load *load, struct ck_error *err)
 {
 	const struct ck_duty *duty = &ck->dealt.duty;
 	int rc = 0;
@@ -174,26 +219,44 @@ int ck_load_share(ckpt *ck, struct ck_error *err)
 	for (size_t i = 0; !rc && i < duty->count; i++)
 		for (size_t b = 0; !rc && b < duty->items[i].nblocks; b++)
 			if (duty->items[i].blocks[b].nholders > 1)
-				rc = share_block(ck, duty->items[i].name, &duty->items[i].blocks[b],
-						 err);
+				rc = share_block(ck, load, duty->items[i].name,
+						 &duty->items[i].blocks[b], err);
 	return rc;
+}
+
+static int hand_over_rank(ckpt *ck, const struct ck_rank_bytes *bytes, struct ck_error *err)
+{
+	const struct ckpt_rank_callbacks *cb = &ck->registry.behind[bytes->item].callbacks;
+	int answer = cb->set(cb->arg, bytes->data, bytes->bytes);
+
+	if (!answer)
+		return 0;
+	return ck_fail(err, CK_EFORMAT,
+		       "item '%s': the program's set callback refused %zu bytes (it returned %d)",
+		       ck->registry.list.items[bytes->item].name, bytes->bytes, answer);
+}
+
+static int hand_over_block(ckpt *ck, const struct ck_bounce *bounce, struct ck_error *err)
+{
+	const struct ckpt_copier *copier = &ck->registry.behind[bounce->item].copier;
+	void *dst = ck_registry_block(&ck->registry, bounce->item, &bounce->box);
+	int answer = copier->write(copier->arg, dst, bounce->host, bounce->bytes);
+
+	if (!answer)
+		return 0;
+	return ck_fail(err, CK_EARG, "item '%s': the program's copier returned %d",
+		       ck->registry.list.items[bounce->item].name, answer);
 }
 
 int ck_load_hand_over(ckpt *ck, struct ck_load *load, struct ck_error *err)
 {
-	for (size_t i = 0; i < load->nrank_bytes; i++) {
-		const struct ck_rank_bytes *bytes = &load->rank_bytes[i];
-		const struct ckpt_rank_callbacks *cb = &ck->registry.behind[bytes->item].callbacks;
-		int answer = cb->set(cb->arg, bytes->data, bytes->bytes);
+	int rc = 0;
 
-		if (answer)
-			return ck_fail(err, CK_EFORMAT,
-				       "item '%s': the program's set callback refused %zu bytes "
-				       "(it returned %d)",
-				       ck->registry.list.items[bytes->item].name, bytes->bytes,
-				       answer);
-	}
-	return 0;
+	for (size_t i = 0; !rc && i < load->nbounces; i++)
+		rc = hand_over_block(ck, &load->bounces[i], err);
+	for (size_t i = 0; !rc && i < load->nrank_bytes; i++)
+		rc = hand_over_rank(ck, &load->rank_bytes[i], err);
+	return rc;
 }
 
 void ck_load_fini(ckpt *ck, struct ck_load *load)
@@ -205,5 +268,8 @@ void ck_load_fini(ckpt *ck, struct ck_load *load)
 	free(load->shards);
 	free(load->dst);
 	ck_rank_bytes_free(load->rank_bytes, load->nrank_bytes);
+	for (size_t b = 0; b < load->nbounces; b++)
+		free(load->bounces[b].host);
+	free(load->bounces);
 	*load = (struct ck_load){0};
 }

@@ -2,6 +2,7 @@
 #include "handle.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,10 +39,33 @@ void ck_log(const ckpt *ck, const char *fmt, ...)
 	va_end(args);
 }
 
+/* An event on its way to the background thread. */
+struct note {
+	const ckpt *ck;
+	uint64_t step;
+	const char *event; /* a literal */
+	char text[CK_ERROR_TEXT];
+};
+
+static void write_note(void *arg)
+{
+	struct note *note = arg;
+
+	ck_event_add(note->ck->io, note->ck->set.dir, note->ck->generation, note->event, note->step,
+		     note->text, NULL);
+	free(note);
+}
+
 void ck_note(const ckpt *ck, const char *event, uint64_t step, const char *text)
 {
-	if (ck_is_root(ck) && ck->generation)
-		ck_event_add(ck->io, ck->set.dir, ck->generation, event, step, text, NULL);
+	struct note *note;
+
+	if (!ck_is_root(ck) || !ck->background || !(note = malloc(sizeof(*note))))
+		return;
+	*note = (struct note){.ck = ck, .step = step, .event = event};
+	snprintf(note->text, sizeof(note->text), "%s", text);
+	if (ck_background_post(ck->background, write_note, note, NULL))
+		free(note);
 }
 
 int ck_keep(ckpt *ck, int code, const struct ck_error *err)

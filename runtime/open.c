@@ -1,6 +1,7 @@
 /* Opening and closing a run. */
 #include "open.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include "commit.h"
 #include "env.h"
 #include "handle.h"
+#include "save.h"
 #include "signals.h"
+#include "takeover.h"
 
 static int start_io(ckpt *ck, struct ck_error *err)
 {
@@ -126,10 +129,59 @@ static int open_run(ckpt *ck, struct ck_error *err)
 	return ck_run_create(ck->io, ck->set.dir, &ck->run, err);
 }
 
-/* Rank 0: a generation of our own; what dead ones left half done goes. */
+/* Rank 0: what dead generations left: complete saves are published, the rest is put out of the way. */
+static void salvage(ckpt *ck)
+{
+	struct ck_error trouble = CK_ERROR_INIT;
+	struct ck_salvaged salvaged;
+
+	if (ck_salvage(ck->io, ck->set.dir, ck->generation, &salvaged, &trouble))
+		ck_log(ck, "warning: what an earlier start left could not be salvaged: %s",
+		       trouble.text);
+	for (size_t i = 0; i < salvaged.count; i++)
+		ck_log(ck,
+		       "salvaged step %" PRIu64
+		       ": its save was complete, only the commit was missing",
+		       salvaged.steps[i].step);
+	if (salvaged.count)
+		ck->run.committed = true;
+	ck_salvaged_fini(&salvaged);
+}
+
+/* On the background thread: unlinking takes its time. */
+static void sweep(void *arg)
+{
+	const ckpt *ck = arg;
+
+	ck_sweep(ck->io, ck->set.dir, ck->generation,
+		 NULL); /* what stays is tried again by the next */
+}
+
+/*
+ * Rank 0: does the present owner still run? Under Slurm the plugin has looked before the step began; here
+ * processes of this host are looked at.
+ */
+static int may_supersede(ckpt *ck, struct ck_error *err)
+{
+	const struct ck_claim *ours = &ck->claim;
+	struct ck_claim owner;
+	uint64_t highest = 0;
+	int rc = ck_generation_highest(ck->io, ck->set.dir, &highest, err);
+
+	if (rc || !highest || ck_claim_load(ck->io, ck->set.dir, highest, &owner, NULL))
+		return rc; /* a claim that cannot be read names nobody */
+	if (!ck->set.takeover && ck_owner_seems_alive(&owner, ours))
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
+			     "): end it first, or take over with --ckpt-takeover",
+			     ck->set.dir, owner.pid, owner.host, owner.generation);
+	ck_claim_fini(&owner);
+	return rc;
+}
+
+/* Rank 0: a generation of our own. */
 static int claim(ckpt *ck, struct ck_error *err)
 {
-	struct ck_error ignored = CK_ERROR_INIT;
 	struct ck_claim *c = &ck->claim;
 	int rc;
 
@@ -140,12 +192,57 @@ static int claim(ckpt *ck, struct ck_error *err)
 	c->world_size = (uint32_t)ck->comm.table.size;
 	if (gethostname(c->host, sizeof(c->host) - 1))
 		c->host[0] = '\0';
-	rc = ck_claim_take(ck->io, ck->set.dir, c, err);
+	rc = may_supersede(ck, err);
+	if (!rc)
+		rc = ck_claim_take(ck->io, ck->set.dir, c, err);
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
-	if (ck_sweep(ck->io, ck->set.dir, ck->generation, &ignored))
-		ck_log(ck, "warning: left-overs could not be removed: %s", ignored.text);
+	salvage(ck);
+	return 0;
+}
+
+/* What saves need on this rank. */
+static int prepare_saves(ckpt *ck, struct ck_error *err)
+{
+	int rc = ck_background_new(&ck->background, err);
+
+	if (rc)
+		return rc;
+	ck->report = ck_parcel_new(CK_REPORT_BYTES);
+	if (!ck->report)
+		return ck_fail_nomem(err, CK_REPORT_BYTES);
+	if (!ck_is_root(ck))
+		return 0;
+	ck->records = ck_records_new((uint32_t)ck->comm.table.size);
+	if (!ck->records)
+		return ck_fail_nomem(err, (size_t)ck->comm.table.size);
+	ck->rotation = (struct ck_rotation){
+		.io = ck->io,
+		.dir = ck->set.dir,
+		.generation = ck->generation,
+		.keep = ck->set.keep,
+		.keep_every = ck->set.keep_every,
+	};
+	rc = ck_requests_new(&ck->requests, ck->io, ck->set.dir, err);
+	return rc ? rc : ck_background_post(ck->background, sweep, ck, err);
+}
+
+/* Collective: what rank 0 found, to everybody. */
+static int share_claim(ckpt *ck, struct ck_error *err)
+{
+	struct {
+		uint64_t generation;
+		char nonce[CK_RUN_ID_HEX + 1];
+	} claim = {.generation = ck->generation};
+	int rc;
+
+	strcpy(claim.nonce, ck->claim.nonce);
+	rc = ck_comm_bcast(&ck->comm, 0, &claim, sizeof(claim), err);
+	if (rc)
+		return rc;
+	ck->generation = claim.generation;
+	strcpy(ck->nonce, claim.nonce);
 	return 0;
 }
 
@@ -159,10 +256,11 @@ static int open_directory(ckpt *ck, struct ck_error *err)
 		if (!rc)
 			rc = claim(ck, err);
 	}
-	if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
-	    (rc = ck_comm_bcast(&ck->comm, 0, &ck->generation, sizeof(ck->generation), err)))
+	if ((rc = ck_comm_agree(&ck->comm, rc, err)) || (rc = share_claim(ck, err)))
 		return rc;
-	rc = ck_signals_install(ck->set.stop_signals, ck->set.save_signals, err);
+	rc = prepare_saves(ck, err);
+	if (!rc)
+		rc = ck_signals_install(ck->set.stop_signals, ck->set.save_signals, err);
 	ck->opened = rc == 0;
 	ck->saves_seen = ck_signals_saves();
 	return ck_comm_agree(&ck->comm, rc, err);
@@ -228,22 +326,52 @@ int ck_open_failed(ckpt **out, const struct ck_error *err)
 	return ck_keep(ck, err->code, err);
 }
 
+/* Rank 0: let the next opener know that nobody holds the run any more. */
+static void end_claim(ckpt *ck)
+{
+	if (!ck_is_root(ck) || !ck->generation)
+		return;
+	ck->claim.ended = true;
+	ck_claim_store(ck->io, ck->set.dir, &ck->claim, NULL);
+}
+
+/* Let go of the background thread and of what it used. A dead handle's save ends as it may. */
+static void end_saves(ckpt *ck)
+{
+	if (ck->records)
+		ck_records_give_up(ck->records);
+	ck_background_free(ck->background);
+	ck_requests_free(ck->requests);
+	ck_save_drop(ck);
+	ck_records_free(ck->records);
+	ck_rotation_fini(&ck->rotation);
+	ck_stage_fini(&ck->stage);
+	ck_end_time_forget(&ck->end_query);
+	if (ck->report)
+		ck_parcel_free(&ck->comm, ck->report);
+}
+
 int ckpt_close(ckpt *ck)
 {
 	struct ck_error err = CK_ERROR_INIT;
+	struct ck_say said;
 	int rc = 0;
 
 	if (!ck)
 		return 0;
-	if (!ck->dead && ck->opened)
-		rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	if (!ck->dead && ck->opened) {
+		rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, &err);
+		if (!rc)
+			rc = ck_save_finish(ck, &err);
+	}
 	if (ck->opened)
 		ck_signals_remove();
+	end_saves(ck);
+	end_claim(ck);
 	ck_registry_fini(&ck->registry);
 	ck_dealt_fini(&ck->dealt);
 	ck_claim_fini(&ck->claim);
 	free(ck->user);
-	free(ck->bad);
 	ck_io_fault_free(ck->fault);
 	if (ck->has_comm) {
 		ck_agreement_fini(&ck->comm, &ck->agreement);

@@ -36,8 +36,11 @@ char *ck_why_text(enum ck_why why, unsigned detail, char out[static 64])
 	case CK_WHY_STOP_SIGNAL:
 		snprintf(out, 64, "signal %u", detail);
 		break;
+	case CK_WHY_STOP_REQUEST:
+		snprintf(out, 64, "ckpt stop");
+		break;
 	default:
-		snprintf(out, 64, "request");
+		snprintf(out, 64, "ckpt save");
 		break;
 	}
 	return out;
@@ -53,7 +56,7 @@ bool ck_interval_due(const struct ck_interval *every, double now, double last_sa
 
 bool ck_deadline_near(const struct ck_deadline *d)
 {
-	double needed = 1.5 * d->save + d->calls_late * d->longest_gap + d->margin;
+	double needed = 1.5 * d->save + d->rest + d->calls_late * d->longest_gap + d->margin;
 
 	return d->end > 0 && d->now >= d->end - needed;
 }

@@ -34,7 +34,9 @@ enum ck_why {
 	CK_WHY_INTERVAL = 1,
 	CK_WHY_SAVE_SIGNAL = 2,
 	CK_WHY_TIME_LIMIT = 3,
-	CK_WHY_STOP_SIGNAL = 4 /* + the signal number in `detail` */
+	CK_WHY_SAVE_REQUEST = 4,
+	CK_WHY_STOP_SIGNAL = 5, /* the signal number is in `detail` */
+	CK_WHY_STOP_REQUEST = 6 /* by `ckpt stop`: outranks the others, since it means no requeue */
 };
 
 /* One word of the reduction: urgency above reason above detail. */
@@ -52,13 +54,14 @@ bool ck_interval_due(const struct ck_interval *every, double now, double last_sa
 struct ck_deadline {
 	double now, end;     /* of one clock; end <= 0: no time limit */
 	double save;         /* how long a save takes */
+	double rest;         /* what the save under way still needs */
 	double longest_gap;  /* longest recent time between two calls of ckpt_step */
 	unsigned calls_late; /* calls from a rank's wish to the save: lag + 1, times `every` */
 	double margin;
 };
 
 /*
- * True when the save must begin now: end - (1.5 * save + calls_late * longest_gap + margin) is
+ * True when the save must begin now: end - (1.5 * save + rest + calls_late * longest_gap + margin) is
  * reached. Source: DESIGN section 6, Triggers.
  */
 bool ck_deadline_near(const struct ck_deadline *deadline);

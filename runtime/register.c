@@ -61,6 +61,17 @@ int ckpt_add_rank(ckpt *ck, const char *name, const struct ckpt_rank_callbacks *
 	return ck_keep(ck, ck_registry_add_rank(&ck->registry, name, callbacks, &err), &err);
 }
 
+int ckpt_set_copier(ckpt *ck, const char *name, const struct ckpt_copier *copier)
+{
+	struct ck_error err = CK_ERROR_INIT;
+
+	if (ck->dead)
+		return ck->dead;
+	if (ck->off)
+		return 0;
+	return ck_keep(ck, ck_registry_set_copier(&ck->registry, name, copier, &err), &err);
+}
+
 int ckpt_set_flat(ckpt *ck, const char *name)
 {
 	struct ck_error err = CK_ERROR_INIT;

@@ -103,6 +103,40 @@ int ck_registry_set_flat(struct ck_registry *registry, const char *name, struct 
 	return 0;
 }
 
+int ck_registry_set_copier(struct ck_registry *registry, const char *name,
+			   const struct ckpt_copier *copier, struct ck_error *err)
+{
+	size_t item = name ? ck_registry_find(registry, name) : registry->list.count;
+
+	if (item == registry->list.count || registry->list.items[item].kind != CK_SHARDED)
+		return ck_fail(err, CK_EARG,
+			       "copier of item '%s': register the item with ckpt_add_ first",
+			       name ? name : "(null)");
+	if (!copier || copier->struct_size != sizeof(*copier) || !copier->read || !copier->write)
+		return ck_fail(err, CK_EARG,
+			       "item '%s': copier: struct_size %zu, read and write must be given",
+			       name, sizeof(*copier));
+	registry->behind[item].copier = *copier;
+	return 0;
+}
+
+const struct ckpt_copier *ck_registry_copier(const struct ck_registry *registry, const char *name)
+{
+	size_t item = ck_registry_find(registry, name);
+
+	if (item == registry->list.count || !registry->behind[item].copier.read)
+		return NULL;
+	return &registry->behind[item].copier;
+}
+
+bool ck_registry_has_copiers(const struct ck_registry *registry)
+{
+	for (size_t i = 0; i < registry->list.count; i++)
+		if (registry->behind[i].copier.read)
+			return true;
+	return false;
+}
+
 size_t ck_registry_find(const struct ck_registry *registry, const char *name)
 {
 	size_t i;

@@ -4,6 +4,7 @@
 #ifndef CK_REGISTRY_H
 #define CK_REGISTRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@
 struct ck_behind {
 	void **data; /* of each block, in order of registration; NULL for per-rank items */
 	struct ckpt_rank_callbacks callbacks; /* of a per-rank item */
+	struct ckpt_copier copier;            /* of a sharded item; read NULL: plain memory */
 };
 
 struct ck_registry {
@@ -33,6 +35,13 @@ int ck_registry_add_block(struct ck_registry *registry, const char *name, int dt
 int ck_registry_add_rank(struct ck_registry *registry, const char *name,
 			 const struct ckpt_rank_callbacks *callbacks, struct ck_error *err);
 int ck_registry_set_flat(struct ck_registry *registry, const char *name, struct ck_error *err);
+
+/* How the memory of a sharded item is read and written. Returns 0; CK_EARG. */
+int ck_registry_set_copier(struct ck_registry *registry, const char *name,
+			   const struct ckpt_copier *copier, struct ck_error *err);
+/* The copier of an item by name, NULL for plain memory. */
+const struct ckpt_copier *ck_registry_copier(const struct ck_registry *registry, const char *name);
+bool ck_registry_has_copiers(const struct ck_registry *registry);
 
 /* Index of an item by name, or list.count. */
 size_t ck_registry_find(const struct ck_registry *registry, const char *name);

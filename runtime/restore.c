@@ -5,150 +5,10 @@
 #include "restore.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rank 0's proposal, as it goes to the others. */
-struct offer {
-	bool fresh;    /* nothing to load */
-	bool complete; /* the run had finished */
-	struct ck_step_id id;
-	enum ck_level level;
-	double wall_clock_seconds;
-};
-
-/* Rank 0's search. */
-struct search {
-	struct ck_catalog catalog;
-	size_t next;                 /* the candidate to propose */
-	struct ck_manifest manifest; /* of the one proposed */
-	bool has_manifest;
-	struct ck_buf reasons; /* of those refused, for the final error */
-	int reason_code;       /* the first reason's */
-};
-
-static void search_fini(struct search *s)
-{
-	ck_catalog_fini(&s->catalog);
-	ck_buf_fini(&s->reasons);
-	if (s->has_manifest)
-		ck_manifest_fini(&s->manifest);
-}
-
-/* Rank 0: is there anything to resume from, and may we start afresh when not? */
-static int search_begin(ckpt *ck, struct search *s, struct ck_error *err)
-{
-	int rc = ck_catalog_load(ck->io, ck->set.dir, &s->catalog, err);
-
-	if (rc || s->catalog.count || !ck->run.committed)
-		return rc;
-	return ck_fail(
-		err, CK_ENOENT,
-		"%s: this run has committed checkpoints, and none is there now: is the file system "
-		"mounted? To start over, use an empty directory or another name",
-		ck->set.dir);
-}
-
-/* Remember "step-…: why" in the claim. */
-static int add_refused(struct ck_claim *claim, struct ck_buf *text, struct ck_error *err)
-{
-	size_t bytes = (claim->nrefused + 1) * sizeof(*claim->refused);
-	int rc = ck_buf_check(text, err);
-	char **more;
-
-	if (rc)
-		return rc;
-	more = realloc(claim->refused, bytes);
-	if (!more)
-		return ck_fail_nomem(err, bytes);
-	claim->refused = more;
-	more[claim->nrefused++] = text->data;
-	*text = (struct ck_buf)CK_BUF_INIT;
-	return 0;
-}
-
-/* Rank 0: a candidate is bad; go on to the next. */
-static int refuse(ckpt *ck, struct search *s, int code, const struct ck_error *why,
-		  struct ck_error *err)
-{
-	struct ck_step_id id = s->catalog.steps[s->next++];
-	char name[CK_NAME_MAX];
-	struct ck_buf text = CK_BUF_INIT;
-	int rc;
-
-	ck_buf_addf(&text, "%s: %s", ck_name_step(id, name), why->text);
-	ck_buf_addf(&s->reasons, "%s%s: %s", s->reasons.len ? "; " : "", name, why->text);
-	if (!s->reason_code)
-		s->reason_code = code;
-	ck_log(ck, "refused step %" PRIu64 ": %s", id.step, why->text);
-	ck_note(ck, "refused", id.step, why->text);
-	rc = add_refused(&ck->claim, &text, err);
-	ck_buf_fini(&text);
-	return rc ? rc : ck_mark_bad(ck, id, err);
-}
-
-/* Does the checkpoint fit this program? Not a reason to take an older one. */
-static int fits(const ckpt *ck, const struct ck_manifest *m, struct ck_error *err)
-{
-	char name[CK_NAME_MAX];
-
-	ck_name_step(m->id, name);
-	if (m->world_size != (uint32_t)ck->comm.table.size)
-		return ck_fail(err, CK_EWORLD,
-			       "%s/%s: saved by %u ranks, this job has %d: start it with %u ranks "
-			       "(another "
-			       "world size is not supported yet)",
-			       ck->set.dir, name, m->world_size, ck->comm.table.size,
-			       m->world_size);
-	if (strcmp(m->run_id, ck->run.run_id) != 0)
-		return ck_fail(err, CK_EREFUSED, "%s/%s: belongs to run %s, this is run %s",
-			       ck->set.dir, name, m->run_id, ck->run.run_id);
-	return ck_items_compare(&m->items, &ck->dealt.deal.table, err);
-}
-
-/* A reload within the same start of the same job: the bytes have been verified while written. */
-static enum ck_level level_for(const ckpt *ck, const struct ck_manifest *m)
-{
-	const struct ck_job *ours = &ck->set.job, *theirs = &m->job;
-	bool warm = *ours->job_id && strcmp(ours->job_id, theirs->job_id) == 0 &&
-		    strcmp(ours->cluster, theirs->cluster) == 0 &&
-		    ours->restart_count == theirs->restart_count;
-
-	return warm ? CK_LEVEL_CRC32 : CK_LEVEL_SHA256;
-}
-
-/* Rank 0: propose the next candidate whose manifest can be read, or say that there is none. */
-static int propose(ckpt *ck, struct search *s, struct offer *offer, struct ck_error *err)
-{
-	struct ck_error why = CK_ERROR_INIT;
-	int rc;
-
-	if (s->has_manifest)
-		ck_manifest_fini(&s->manifest);
-	s->has_manifest = false;
-	*offer = (struct offer){.fresh = s->catalog.count == 0};
-	if (offer->fresh)
-		return 0;
-	while (s->next < s->catalog.count) {
-		rc = ck_step_load(ck->io, ck->set.dir, s->catalog.steps[s->next], &s->manifest,
-				  &why);
-		if (!rc)
-			break;
-		if (rc == CK_ENOMEM || (rc = refuse(ck, s, rc, &why, err)))
-			return rc;
-	}
-	if (s->next == s->catalog.count)
-		return ck_fail(err, s->reason_code, "%s: none of %zu checkpoints is good: %s",
-			       ck->set.dir, s->catalog.count,
-			       s->reasons.data ? s->reasons.data : "");
-	s->has_manifest = true;
-	offer->id = s->manifest.id;
-	offer->level = level_for(ck, &s->manifest);
-	offer->complete = ck->run.complete && ck->run.complete_step == offer->id.step;
-	offer->wall_clock_seconds = s->manifest.wall_clock_seconds;
-	return fits(ck, &s->manifest, err);
-}
+#include "search.h"
 
 /* Rank 0: the file entries of each rank, as the records they were made from. */
 static int pack_files(const ckpt *ck, const struct ck_manifest *m, struct ck_per_rank *out,
@@ -178,7 +38,7 @@ static int pack_files(const ckpt *ck, const struct ck_manifest *m, struct ck_per
 }
 
 /* Collective: this rank's file entries of the checkpoint proposed. */
-static int receive_files(ckpt *ck, const struct search *s, struct ck_record *record,
+static int receive_files(ckpt *ck, const struct ck_search *s, struct ck_record *record,
 			 struct ck_error *err)
 {
 	struct ck_per_rank texts = CK_PER_RANK_INIT;
@@ -198,27 +58,23 @@ static int receive_files(ckpt *ck, const struct search *s, struct ck_record *rec
 }
 
 /* Collective: try the proposed checkpoint. The same answer on all ranks. */
-static int try_offer(ckpt *ck, const struct search *s, const struct offer *offer,
+static int try_offer(ckpt *ck, const struct ck_search *s, const struct ck_offer *offer,
 		     struct ck_error *err)
 {
-	char name[CK_NAME_MAX], dir[PATH_MAX];
 	struct ck_record record = {0};
 	struct ck_load load = {0};
 	int rc = receive_files(ck, s, &record, err);
 
 	if (rc)
 		return rc;
-	if (!ck_path_join(dir, ck->set.dir, ck_name_step(offer->id, name)))
-		rc = ck_fail(err, CK_EARG, "%s: path too long", ck->set.dir);
-	if (!rc)
-		rc = ck_load_open(ck, dir, &record, &load, err);
+	rc = ck_load_open(ck, offer->dir, &record, &load, err);
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc) {
 		rc = ck_load_read(ck, &record, offer->level, &load, err);
 		rc = ck_comm_agree(&ck->comm, rc, err);
 	}
 	if (!rc)
-		rc = ck_load_share(ck, err);
+		rc = ck_load_share(ck, &load, err);
 	if (!rc) {
 		rc = ck_load_hand_over(ck, &load, err);
 		rc = ck_comm_agree(&ck->comm, rc, err);
@@ -235,11 +91,11 @@ static bool is_bad(int code)
 }
 
 /* Collective: from proposal to proposal, until one is good. */
-static int find(ckpt *ck, struct search *s, struct offer *offer, struct ck_error *err)
+static int find(ckpt *ck, struct ck_search *s, struct ck_offer *offer, struct ck_error *err)
 {
 	for (;;) {
 		struct ck_error why = CK_ERROR_INIT;
-		int rc = ck_is_root(ck) ? propose(ck, s, offer, err) : 0;
+		int rc = ck_is_root(ck) ? ck_search_propose(ck, s, offer, err) : 0;
 
 		if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
 		    (rc = ck_comm_bcast(&ck->comm, 0, offer, sizeof(*offer), err)))
@@ -253,7 +109,7 @@ static int find(ckpt *ck, struct search *s, struct offer *offer, struct ck_error
 			*err = why;
 			return rc;
 		}
-		rc = ck_is_root(ck) ? refuse(ck, s, rc, &why, err) : 0;
+		rc = ck_is_root(ck) ? ck_search_refuse(ck, s, rc, &why, err) : 0;
 		if ((rc = ck_comm_agree(&ck->comm, rc, err)))
 			return rc;
 	}
@@ -266,8 +122,9 @@ static const char *const choices[] = {
 	[CKPT_COMPLETE] = "complete",
 };
 
-static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_manifest *m)
+static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_search *s)
 {
+	const struct ck_manifest *m = &s->manifest;
 	char when[32];
 
 	switch (result) {
@@ -275,6 +132,11 @@ static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_manif
 		ck_log(ck, "starting afresh: no checkpoint yet in %s", ck->set.dir);
 		break;
 	case CKPT_RESUMED:
+		if (s->foreign) {
+			ck_log(ck, "began from step %" PRIu64 " of %s, into %s", m->id.step, s->run,
+			       ck->set.dir);
+			break;
+		}
 		ck_log(ck, "resumed at step %" PRIu64 ", saved %s by %u ranks, in %s", m->id.step,
 		       ck_format_time(m->created, when), m->world_size, ck->set.dir);
 		break;
@@ -291,28 +153,34 @@ static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_manif
 }
 
 /* Rank 0: write down what was chosen; the claim is our own file. */
-static void record_choice(ckpt *ck, enum ckpt_restored result, const struct offer *offer,
-			  const struct search *s)
+static void record_choice(ckpt *ck, enum ckpt_restored result, const struct ck_offer *offer,
+			  const struct ck_search *s)
 {
 	struct ck_error err = CK_ERROR_INIT;
 
-	say(ck, result, &s->manifest);
-	strcpy(ck->claim.resume, choices[result]);
-	ck->claim.resumed = offer->id;
+	say(ck, result, s);
+	strcpy(ck->claim.resume, choices[offer->foreign ? CKPT_FRESH : result]);
+	if (!offer->foreign) /* a name of another run says nothing here */
+		ck->claim.resumed = offer->id;
 	if (ck_claim_store(ck->io, ck->set.dir, &ck->claim, &err))
 		ck_log(ck, "warning: %s", err.text);
 	ck_note(ck, choices[result], offer->id.step, "");
 }
 
-static enum ckpt_restored adopt(ckpt *ck, const struct offer *offer, uint64_t nrefused)
+static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t nrefused)
 {
 	ck->opened_at = ck->last_save_at = ck_now();
 	if (offer->fresh)
 		return CKPT_FRESH;
-	ck->step = ck->saved = offer->id.step;
-	ck->has_saved = ck->resumed = true;
-	ck->resumed_id = offer->id;
+	ck->step = ck->tried = offer->id.step;
 	ck->wall_clock_before = offer->wall_clock_seconds;
+	ck->rotation.last_step = offer->id.step;
+	if (!offer->foreign) { /* else this run has nothing saved yet */
+		ck->saved = offer->id.step;
+		ck->has_saved = true;
+		ck->rotation.protects = true;
+		ck->rotation.protected_id = offer->id;
+	}
 	if (offer->complete)
 		return CKPT_COMPLETE;
 	return nrefused ? CKPT_FELL_BACK : CKPT_RESUMED;
@@ -320,14 +188,14 @@ static enum ckpt_restored adopt(ckpt *ck, const struct offer *offer, uint64_t nr
 
 int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err)
 {
-	struct search search = {.reasons = CK_BUF_INIT};
-	struct offer offer = {0};
+	struct ck_search search = {.reasons = CK_BUF_INIT};
+	struct ck_offer offer = {0};
 	uint64_t nrefused;
 	int rc = ck_deal_refresh(ck, err);
 
 	if (rc)
 		return rc;
-	rc = ck_is_root(ck) ? search_begin(ck, &search, err) : 0;
+	rc = ck_is_root(ck) ? ck_search_begin(ck, &search, err) : 0;
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc)
 		rc = find(ck, &search, &offer, err);
@@ -339,6 +207,6 @@ int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err)
 		if (ck_is_root(ck))
 			record_choice(ck, *result, &offer, &search);
 	}
-	search_fini(&search);
+	ck_search_fini(&search);
 	return rc;
 }

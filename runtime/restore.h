@@ -10,6 +10,14 @@
 /* Collective. Returns 0 with *result; a code, the same on all ranks. Logs the one line that says which. */
 int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err);
 
+/* Host memory for a block whose own memory needs a copier. */
+struct ck_bounce {
+	size_t item;
+	struct ck_box box;
+	void *host;
+	uint64_t bytes;
+};
+
 /* One rank's files of the checkpoint that is being tried. */
 struct ck_load {
 	struct ck_shard *shards;
@@ -17,6 +25,8 @@ struct ck_load {
 	size_t nshards;
 	struct ck_rank_bytes *rank_bytes; /* per-rank items, before they are handed over */
 	size_t nrank_bytes;
+	struct ck_bounce *bounces;
+	size_t nbounces;
 };
 
 /*
@@ -32,9 +42,12 @@ int ck_load_read(ckpt *ck, const struct ck_record *record, enum ck_level level,
 		 struct ck_load *load, struct ck_error *err);
 
 /* Bring each block that several ranks hold from the one that read it to the others. Collective. */
-int ck_load_share(ckpt *ck, struct ck_error *err);
+int ck_load_share(ckpt *ck, struct ck_load *load, struct ck_error *err);
 
-/* Give the per-rank items to the program's callbacks. Local. 0; CK_EFORMAT when one refuses. */
+/*
+ * Give the program what its callbacks take: per-rank items, and blocks by copiers. Local. 0; CK_EFORMAT when
+ * one refuses.
+ */
 int ck_load_hand_over(ckpt *ck, struct ck_load *load, struct ck_error *err);
 
 void ck_load_fini(ckpt *ck, struct ck_load *load);

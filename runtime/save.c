@@ -1,321 +1,344 @@
-/* A save: what each rank stores, the transaction around it, and what it means for the handle. */
-#include "handle.h"
+/* The training thread's side of a save: gather, copy aside, pass messages, learn how it ended. */
+#include "save.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "commit.h"
-#include "rotate.h"
-
 #define WRITER "slurm-ckpt " CK_VERSION
 
-/* What rank 0 tells the others when a save begins. */
-struct announcement {
-	struct ck_step_id id;
-	char save_id[CK_RUN_ID_HEX + 1];
+/* A report to rank 0: this, then the text of the record or of the failure. */
+struct report {
+	uint64_t number;
+	int64_t code; /* 0: a record; REPORT_IN_FILE; < 0: a failure */
 };
 
-static bool is_known_bad(const ckpt *ck, struct ck_step_id id)
+#define REPORT_IN_FILE 1 /* the record is too long for a message: read the file */
+
+/* ---- starting ---- */
+
+/* Alike on all ranks without a message: the claim's nonce and the save's number. */
+static int make_save_id(const ckpt *ck, struct ck_save *save, struct ck_error *err)
 {
-	for (size_t i = 0; i < ck->nbad; i++)
-		if (ck_step_id_cmp(&ck->bad[i], &id) == 0)
-			return true;
-	return false;
-}
-
-int ck_mark_bad(ckpt *ck, struct ck_step_id id, struct ck_error *err)
-{
-	struct ck_step_id *more;
-
-	if (is_known_bad(ck, id))
-		return 0;
-	more = realloc(ck->bad, (ck->nbad + 1) * sizeof(*more));
-	if (!more)
-		return ck_fail_nomem(err, (ck->nbad + 1) * sizeof(*more));
-	more[ck->nbad++] = id;
-	ck->bad = more;
-	return 0;
-}
-
-/* Once per generation: which of the checkpoints we found are not even whole? */
-static int size_up(ckpt *ck, const struct ck_catalog *catalog, struct ck_error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < catalog->count; i++) {
-		struct ck_manifest manifest = {0};
-		int bad = ck_step_load(ck->io, ck->set.dir, catalog->steps[i], &manifest, NULL);
-
-		if (!bad)
-			bad = ck_step_sized(ck->io, ck->set.dir, &manifest, -1, NULL);
-		ck_manifest_fini(&manifest);
-		if (bad)
-			rc = ck_mark_bad(ck, catalog->steps[i], err);
-	}
-	ck->sized_up = rc == 0;
-	return rc;
-}
-
-static int delete_step(ckpt *ck, struct ck_step_id id, struct ck_error *err)
-{
-	int rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
+	char seed[CK_RUN_ID_HEX + 64], hex[CK_SHA256_HEX + 1];
+	int n = snprintf(seed, sizeof(seed), "%s %" PRIu64, ck->nonce, save->number);
+	int rc = ck_sha256_hex(seed, (size_t)n, hex, err);
 
 	if (!rc)
-		rc = ck_unpublish(ck->io, ck->set.dir, id, err);
-	return rc ? rc : ck_unpublished_remove(ck->io, ck->set.dir, id, err);
-}
-
-static int rotate_steps(ckpt *ck, const struct ck_catalog *catalog, bool save_to_come,
-			struct ck_error *err)
-{
-	struct ck_rotate_step *steps = calloc(catalog->count + 1, sizeof(*steps));
-	bool *doomed = calloc(catalog->count + 1, sizeof(*doomed));
-	int rc = 0;
-
-	if (!steps || !doomed) {
-		rc = ck_fail_nomem(err, catalog->count * sizeof(*steps));
-		goto out;
-	}
-	for (size_t i = 0; i < catalog->count; i++) {
-		steps[i].id = catalog->steps[i];
-		steps[i].bad = is_known_bad(ck, catalog->steps[i]);
-		steps[i].protected = ck->resumed && !ck->saved_here &&
-				     ck_step_id_cmp(&ck->resumed_id, &catalog->steps[i]) == 0;
-	}
-	ck_rotate_decide(steps, catalog->count, ck->set.keep, save_to_come, doomed);
-	for (size_t i = catalog->count; !rc && i-- > 0;)
-		if (doomed[i])
-			rc = delete_step(ck, steps[i].id, err);
-out:
-	free(steps);
-	free(doomed);
+		snprintf(save->head.save_id, sizeof(save->head.save_id), "%.*s", CK_RUN_ID_HEX,
+			 hex);
 	return rc;
 }
 
-/* Rank 0: make room before a save, or clear up after it. */
-static int rotate(ckpt *ck, bool save_to_come, struct ck_error *err)
+static int describe(const ckpt *ck, struct ck_save *save, struct ck_error *err)
 {
-	struct ck_catalog catalog = {0};
-	int rc = ck_catalog_load(ck->io, ck->set.dir, &catalog, err);
+	struct ck_manifest *m = &save->head;
 
-	if (!rc && !ck->sized_up)
-		rc = size_up(ck, &catalog, err);
-	if (!rc)
-		rc = rotate_steps(ck, &catalog, save_to_come, err);
-	ck_catalog_fini(&catalog);
-	return rc;
-}
-
-/* Rank 0: the manifest without files. Texts are the handle's; only files will be the manifest's own. */
-static void describe(const ckpt *ck, const struct announcement *a, struct ck_manifest *m)
-{
-	*m = (struct ck_manifest){
-		.world_size = (uint32_t)ck->comm.table.size,
-		.id = a->id,
-		.wall_clock_seconds = ck->wall_clock_before + ck_now() - ck->opened_at,
-		.job = ck->set.job,
-		.created = time(NULL),
-		.writer = WRITER,
-		.items = ck->dealt.deal.table,
-		.user = ck->user,
-	};
+	m->world_size = (uint32_t)ck->comm.table.size;
+	m->wall_clock_seconds = ck->wall_clock_before + ck_now() - ck->opened_at;
+	m->job = ck->set.job;
+	m->created = time(NULL);
+	strcpy(m->writer, WRITER);
 	strcpy(m->run_id, ck->run.run_id);
 	strcpy(m->run, ck->run.name);
-	strcpy(m->save_id, a->save_id);
+	m->items = ck->dealt.deal.table; /* stays as it is while a save is under way */
+	if (ck->user && !(m->user = strdup(ck->user)))
+		return ck_fail_nomem(err, strlen(ck->user));
+	return 0;
 }
 
-/* All of the records are in: the files of the manifest, in order. */
-static int collect(const ckpt *ck, const struct announcement *a, const struct ck_per_rank *texts,
-		   struct ck_manifest *m, struct ck_error *err)
+/* What this rank stores, as it is now. */
+static int gather(ckpt *ck, struct ck_save *save, bool staged, struct ck_error *err)
 {
-	for (int r = 0; r < ck->comm.table.size; r++) {
-		struct ck_record record = {0};
-		struct ck_file *files;
-		int rc = ck_record_parse("record", (const char *)texts->data + texts->offsets[r],
-					 texts->offsets[r + 1] - texts->offsets[r], &record, err);
+	const char *flat = ck->registry.list.flat;
+	size_t count = 0;
+	int rc;
 
-		if (!rc && (record.rank != (uint32_t)r || strcmp(record.save_id, a->save_id) != 0))
-			rc = ck_fail(err, CK_EFORMAT, "record of rank %d is of another save", r);
-		if (!rc) {
-			files = realloc(m->files, (m->nfiles + record.nfiles) * sizeof(*files));
-			if (files) {
-				memcpy(files + m->nfiles, record.files,
-				       record.nfiles * sizeof(*files));
-				m->files = files;
-				m->nfiles += record.nfiles;
-				record.nfiles = 0; /* their chunk tables have moved */
-			} else {
-				rc = ck_fail_nomem(err,
-						   (m->nfiles + record.nfiles) * sizeof(*files));
-			}
-		}
-		ck_record_fini(&record);
-		if (rc)
-			return rc;
+	if (flat && !(save->flat = strdup(flat)))
+		return ck_fail_nomem(err, strlen(flat));
+	if ((rc = make_save_id(ck, save, err)) ||
+	    (ck_is_root(ck) && (rc = describe(ck, save, err))))
+		return rc;
+	rc = ck_registry_stored(&ck->registry, &ck->dealt.duty, save->rank, &save->stored, &count,
+				&save->rank_bytes, &save->nrank_bytes, err);
+	if (!rc)
+		rc = ck_shard_plan(save->rank, save->stored, count, &save->plan, err);
+	if (!rc && (staged || ck_registry_has_copiers(&ck->registry)))
+		rc = ck_stage_copy(&ck->stage, &save->plan, &ck->registry, err);
+	return rc;
+}
+
+static void save_free(struct ck_save *save)
+{
+	ck_plan_fini(&save->plan);
+	ck_rank_bytes_free(save->rank_bytes, save->nrank_bytes);
+	ck_buf_fini(&save->record);
+	free(save->stored);
+	free(save->flat);
+	free(save->head.user);
+	free(save);
+}
+
+int ck_save_reserve(ckpt *ck, struct ck_error *err)
+{
+	struct ck_save *save = calloc(1, sizeof(*save));
+	int rc;
+
+	if (!save)
+		return ck_fail_nomem(err, sizeof(*save));
+	save->rank = (uint32_t)ck->comm.table.rank;
+	rc = gather(ck, save, true, err);
+	save_free(save);
+	return rc;
+}
+
+int ck_save_start(ckpt *ck, uint64_t step, bool staged, struct ck_error *err)
+{
+	struct ck_save *save;
+	int rc = ck_deal_refresh(ck, err);
+
+	if (rc)
+		return rc;
+	save = calloc(1, sizeof(*save));
+	if (!save) /* the others have begun: there is no way back for this rank alone */
+		return ck_comm_die(&ck->comm, err, "rank %d: out of memory", ck->comm.table.rank);
+	save->io = ck->io;
+	save->dir = ck->set.dir;
+	save->rank = (uint32_t)ck->comm.table.rank;
+	save->number = ++ck->saves_started;
+	save->head.id = (struct ck_step_id){.step = step, .generation = ck->generation};
+	save->started = ck->last_save_at = ck_now();
+	ck->tried = step;
+	ck->skipped = 0;
+	save->refused = gather(ck, save, staged, &save->error);
+	if (ck_is_root(ck)) {
+		save->records = ck->records;
+		save->rotation = &ck->rotation;
+		ck_records_begin(ck->records, save->number, save->head.id, save->head.save_id);
+	}
+	ck->save = save;
+	ck->stall_seconds = ck_now() - save->started;
+	if (ck_background_post(ck->background, ck_save_run, save, err)) {
+		save_free(save);
+		ck->save = NULL;
+		return ck_comm_die(&ck->comm, err, "rank %d: out of memory", ck->comm.table.rank);
 	}
 	return 0;
 }
 
-static void free_files(struct ck_manifest *m)
+/* ---- messages ---- */
+
+/* Send the report: a record, or why there is none. */
+static int send_report(ckpt *ck, const struct ck_save *save, int written, struct ck_error *err)
 {
-	for (size_t i = 0; i < m->nfiles; i++)
-		free(m->files[i].chunk_crc32);
-	free(m->files);
+	const char *text = written < 0 ? save->error.text : save->record.data;
+	size_t bytes = written < 0 ? strlen(text) : save->record.len;
+	struct report report = {.number = save->number, .code = written < 0 ? written : 0};
+
+	if (sizeof(report) + bytes > ck->report->capacity) {
+		report.code = REPORT_IN_FILE;
+		bytes = 0;
+	}
+	memcpy(ck->report->data, &report, sizeof(report));
+	memcpy(ck->report->data + sizeof(report), text, bytes);
+	return ck_parcel_send(&ck->comm, ck->report, sizeof(report) + bytes, 0, CK_TAG_RECORD, err);
 }
 
-/* Rank 0: publish. Its warnings (`latest`, run.json) do not undo the commit. */
-static int commit(ckpt *ck, const struct announcement *a, const struct ck_per_rank *texts,
-		  struct ck_error *err)
+/* Let rank 0 know, once there is something to know. */
+static int tell(ckpt *ck, struct ck_save *save, struct ck_error *err)
 {
-	struct ck_error warning = CK_ERROR_INIT;
-	struct ck_manifest manifest;
-	int rc;
+	int written = atomic_load(&save->written), rc;
 
-	describe(ck, a, &manifest);
-	rc = collect(ck, a, texts, &manifest, err);
-	if (!rc)
-		rc = ck_save_commit(ck->io, ck->set.dir, &manifest, &warning, err);
-	if (!rc && warning.code) {
-		ck_log(ck, "warning: step %" PRIu64 " is committed, but %s", a->id.step,
-		       warning.text);
-		ck_note(ck, "warning", a->id.step, warning.text);
+	if (!written || save->told)
+		return 0;
+	rc = ck_parcel_test(&ck->comm, ck->report, err);
+	if (rc != 1) /* the last one is still under way, or the communicator is dead */
+		return rc;
+	save->told = true;
+	return send_report(ck, save, written, err);
+}
+
+static void take_report(ckpt *ck, const struct ck_parcel *parcel)
+{
+	uint32_t rank = (uint32_t)parcel->message.peer;
+	size_t bytes = parcel->message.bytes;
+	char text[CK_ERROR_TEXT];
+	const char *rest = (const char *)parcel->data + sizeof(struct report);
+	struct report report;
+
+	if (bytes < sizeof(report))
+		return;
+	memcpy(&report, parcel->data, sizeof(report));
+	bytes -= sizeof(report);
+	if (report.code == 0) {
+		ck_records_put(ck->records, report.number, rank, rest, bytes);
+	} else if (report.code < 0) {
+		snprintf(text, sizeof(text), "%.*s", (int)bytes, rest);
+		ck_records_fail(ck->records, report.number, rank, (int)report.code, text);
+	} /* else the background thread reads the file */
+}
+
+/* Rank 0: one receive is always open. */
+static int listen(ckpt *ck, struct ck_error *err)
+{
+	int rc = ck_parcel_test(&ck->comm, ck->report, err);
+
+	while (rc == 1) {
+		if (ck->listening)
+			take_report(ck, ck->report);
+		ck->listening = true;
+		rc = ck_parcel_recv(&ck->comm, ck->report, CKPT_ANY_PEER, CK_TAG_RECORD, err);
+		if (!rc)
+			rc = ck_parcel_test(&ck->comm, ck->report, err);
 	}
-	free_files(&manifest);
 	return rc;
 }
 
-/* Rank 0: decide the save's identity, after room was made. */
-static int announce(ckpt *ck, uint64_t step, struct announcement *a, struct ck_error *err)
+int ck_save_progress(ckpt *ck, struct ck_error *err)
 {
-	struct ck_error ignored = CK_ERROR_INIT;
-	int rc = rotate(ck, true, &ignored);
+	if (ck->comm.table.size == 1)
+		return 0;
+	if (ck_is_root(ck))
+		return listen(ck, err);
+	return ck->save ? tell(ck, ck->save, err) : 0;
+}
 
-	if (rc == CK_EFENCED) {
-		*err = ignored;
-		return rc;
+/* ---- the end ---- */
+
+/* What became of save `number`, as one word: so that the largest is the latest. */
+enum result { RESULT_COMMITTED = 1, RESULT_FAILED = 2, RESULT_FENCED = 3 };
+
+uint64_t ck_save_result(const ckpt *ck)
+{
+	int ended;
+
+	if (!ck->save || !ck_is_root(ck) || !(ended = atomic_load(&ck->save->ended)))
+		return 0;
+	return ck->save->number << 2 | (ended > 0             ? RESULT_COMMITTED
+					: ended == CK_EFENCED ? RESULT_FENCED
+							      : RESULT_FAILED);
+}
+
+static void say_saved(ckpt *ck, const struct ck_save *save)
+{
+	char took[16], text[96];
+
+	ck->save_seconds = save->took;
+	snprintf(text, sizeof(text), "training waited %.0f ms", 1000 * ck->stall_seconds);
+	ck_log(ck, "saved step %" PRIu64 " in %s, %s%s", save->head.id.step,
+	       ck_format_seconds(save->took, took), text,
+	       ck->skipped ? " (a save that fell due meanwhile was skipped)" : "");
+	ck_note(ck, "saved", save->head.id.step, text);
+	if (save->warning.code) {
+		ck_log(ck, "warning: step %" PRIu64 " is committed, but %s", save->head.id.step,
+		       save->warning.text);
+		ck_note(ck, "warning", save->head.id.step, save->warning.text);
 	}
-	if (rc)
-		ck_log(ck, "warning: old checkpoints could not be deleted: %s", ignored.text);
-	a->id = (struct ck_step_id){.step = step, .generation = ck->generation};
-	return ck_random_hex(a->save_id, CK_RUN_ID_HEX / 2, err);
 }
 
-static int begin(ckpt *ck, const struct announcement *a, struct ck_error *err)
+/* The same text but for numbers: steps and offsets differ from try to try. */
+static bool same_cause(const char *a, const char *b)
 {
-	char staging[PATH_MAX];
-	struct ck_manifest manifest;
-	int rc = ck_save_begin(ck->io, ck->set.dir, a->id, staging, err);
-
-	if (rc || !ck_is_root(ck))
-		return rc;
-	describe(ck, a, &manifest);
-	return ck_save_announce(ck->io, ck->set.dir, &manifest, err);
+	for (; *a && *b; a++, b++) {
+		a += strspn(a, "0123456789");
+		b += strspn(b, "0123456789");
+		if (*a != *b || !*a)
+			break;
+	}
+	return *a == *b;
 }
 
-/* This rank's part: plan, write, record. */
-static int write_mine(ckpt *ck, const struct announcement *a, struct ck_buf *text,
-		      struct ck_error *err)
+/* Each cause is told once. */
+static void say_failed(ckpt *ck, const struct ck_save *save)
 {
-	uint32_t rank = (uint32_t)ck->comm.table.rank;
-	struct ck_rank_bytes *rank_bytes = NULL;
-	struct ck_stored *stored = NULL;
-	struct ck_record record = {0};
-	struct ck_plan plan = {0};
-	size_t count = 0, nrank = 0;
+	ck_note(ck, "failed", save->head.id.step, save->outcome.text);
+	if (same_cause(ck->last_failure, save->outcome.text))
+		return;
+	snprintf(ck->last_failure, sizeof(ck->last_failure), "%s", save->outcome.text);
+	ck_log(ck, "save of step %" PRIu64 " failed: %s", save->head.id.step, save->outcome.text);
+}
+
+/* The save is over on all ranks; `code` is 0 or why it failed. */
+static void close_save(ckpt *ck, int code)
+{
+	struct ck_save *save = ck->save;
+
+	/* Rank 0 may have read our record's file an instant before our own flag. */
+	while (!atomic_load(&save->written))
+		sched_yield();
+	save->took = ck_now() - save->started;
+	if (code) {
+		ck->failed_saves++;
+		if (ck_is_root(ck))
+			say_failed(ck, save);
+	} else {
+		ck->saved = save->head.id.step;
+		ck->has_saved = ck->saved_here = true;
+		ck->failed_saves = 0;
+		ck->last_failure[0] = '\0';
+		if (ck_is_root(ck))
+			say_saved(ck, save);
+	}
+	save_free(save);
+	ck->save = NULL;
+}
+
+static int fenced(const ckpt *ck, struct ck_error *err)
+{
+	return ck_fail(err, CK_EFENCED,
+		       "%s: a newer generation than %" PRIu64
+		       " has taken over this run: stop, and do not exit "
+		       "with %d",
+		       ck->set.dir, ck->generation, CKPT_EXIT_REQUEUE);
+}
+
+int ck_save_conclude(ckpt *ck, uint64_t result, struct ck_error *err)
+{
+	static const int codes[] = {0, 0, CK_EIO, CK_EFENCED};
+	int code = codes[result & 3];
+
+	if (!ck->save || result >> 2 != ck->save->number)
+		return 0;
+	close_save(ck, code);
+	return code == CK_EFENCED ? fenced(ck, err) : 0;
+}
+
+/* Has this rank done its part? On rank 0 that is the commit, elsewhere to have reported. */
+static bool is_done(const ckpt *ck)
+{
+	return ck_is_root(ck) ? atomic_load(&ck->save->ended) != 0 : ck->save->told;
+}
+
+int ck_save_finish(ckpt *ck, struct ck_error *err)
+{
+	struct ck_error outcome = CK_ERROR_INIT;
+	struct ck_wait wait;
 	int rc;
 
-	rc = ck_registry_stored(&ck->registry, &ck->dealt.duty, rank, &stored, &count, &rank_bytes,
-				&nrank, err);
-	if (!rc)
-		rc = ck_shard_plan(rank, stored, count, &plan, err);
-	if (!rc)
-		rc = ck_save_write(ck->io, ck->set.dir, a->id, a->save_id, rank, &plan,
-				   ck->registry.list.flat, &record, err);
-	if (!rc)
-		rc = ck_record_print(&record, text, err);
-	ck_record_fini(&record);
-	ck_plan_fini(&plan);
-	ck_rank_bytes_free(rank_bytes, nrank);
-	free(stored);
-	return rc;
-}
-
-/* Collective: the whole transaction. The same answer on all ranks. */
-static int transact(ckpt *ck, uint64_t step, struct announcement *a, struct ck_error *err)
-{
-	struct ck_per_rank texts = CK_PER_RANK_INIT;
-	struct ck_buf text = CK_BUF_INIT;
-	int rc = ck_is_root(ck) ? announce(ck, step, a, err) : 0;
-
-	if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
-	    (rc = ck_comm_bcast(&ck->comm, 0, a, sizeof(*a), err)))
-		return rc;
-	rc = begin(ck, a, err);
-	if ((rc = ck_comm_agree(&ck->comm, rc, err)))
-		return rc;
-	rc = write_mine(ck, a, &text, err);
-	rc = ck_comm_agree(&ck->comm, rc, err);
-	if (!rc)
-		rc = ck_comm_gather(&ck->comm, 0, text.data, text.len, &texts, err);
-	ck_buf_fini(&text);
+	if (!ck->save)
+		return 0;
+	ck_wait_begin(&wait, UINT64_MAX / 1000000); /* as long as the disk takes */
+	while (!(rc = ck_save_progress(ck, err)) && !is_done(ck))
+		if ((rc = ck_wait_pause(&wait, &ck->comm, err)))
+			break;
 	if (rc)
 		return rc;
 	if (ck_is_root(ck))
-		rc = commit(ck, a, &texts, err);
-	ck_per_rank_fini(&texts);
-	return ck_comm_agree(&ck->comm, rc, err);
-}
-
-static void after_success(ckpt *ck, const struct announcement *a, double started)
-{
-	struct ck_error err = CK_ERROR_INIT;
-	char took[16];
-
-	ck->saved = a->id.step;
-	ck->has_saved = ck->saved_here = true;
-	ck->failed_saves = 0;
-	ck->last_failure[0] = '\0';
-	ck->last_save_at = ck_now();
-	ck->save_seconds = ck->last_save_at - started;
-	ck_log(ck, "saved step %" PRIu64 " in %s", a->id.step,
-	       ck_format_seconds(ck->save_seconds, took));
-	ck_note(ck, "saved", a->id.step, "");
-	if (!ck_is_root(ck))
-		return;
-	if (ck_save_tidy(ck->io, ck->set.dir, a->id, &err) || rotate(ck, false, &err))
-		ck_log(ck, "warning: clearing up after step %" PRIu64 ": %s", a->id.step, err.text);
-}
-
-static void after_failure(ckpt *ck, uint64_t step, int code, const struct ck_error *err)
-{
-	struct ck_step_id id = {.step = step, .generation = ck->generation};
-
-	ck->failed_saves++;
-	ck->last_save_at = ck_now(); /* tried again at its time, not at once */
-	if (ck_is_root(ck) && code != CK_EFENCED && code != CK_EPEER)
-		ck_save_abandon(ck->io, ck->set.dir, id, NULL);
-	ck_note(ck, "failed", step, err->text);
-	if (strcmp(ck->last_failure, err->text) == 0)
-		return;
-	snprintf(ck->last_failure, sizeof(ck->last_failure), "%s", err->text);
-	ck_log(ck, "save of step %" PRIu64 " failed: %s", step, err->text);
-}
-
-int ck_save_now(ckpt *ck, uint64_t step, struct ck_error *err)
-{
-	struct announcement a = {.id = {.step = step}};
-	double started = ck_now();
-	int rc;
-
-	if ((rc = ck_deal_refresh(ck, err)))
+		outcome = ck->save->outcome;
+	if ((rc = ck_comm_bcast(&ck->comm, 0, &outcome, sizeof(outcome), err)))
 		return rc;
-	rc = transact(ck, step, &a, err);
-	if (rc)
-		after_failure(ck, step, rc, err);
-	else
-		after_success(ck, &a, started);
-	return rc;
+	close_save(ck, outcome.code);
+	if (outcome.code)
+		*err = outcome;
+	return outcome.code;
+}
+
+void ck_save_drop(ckpt *ck)
+{
+	if (ck->save)
+		save_free(ck->save);
+	ck->save = NULL;
 }

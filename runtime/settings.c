@@ -116,6 +116,60 @@ static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *o
 	return load_every(get, sealed, options, &out->every, err);
 }
 
+/* A word of a list; the first one when nothing is said. */
+static int load_word(const char *what, const char *text, const char *const *words, int *out,
+		     struct ck_error *err)
+{
+	*out = 0;
+	for (int i = 0; text && words[i]; i++) {
+		if (strcmp(text, words[i]) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return text ? ck_fail(err, CK_EARG, "%s: %s: expected %s or %s", what, text, words[0],
+			      words[1])
+		    : 0;
+}
+
+/* What the program says, else the environment, else NULL; `what` is where it comes from. */
+static const char *pick(ck_getenv get, bool sealed, const char *option, const char *option_name,
+			const char *name, const char **what)
+{
+	*what = option ? option_name : name;
+	return option ? option : sealed ? get(name) : NULL;
+}
+
+static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *options,
+			struct ck_settings *out, struct ck_error *err)
+{
+	static const char *const levels[] = {"auto", "crc32", "sha256", NULL};
+	static const char *const fails[] = {"warn", "error", NULL};
+	const char *what, *text = pick(get, sealed, options->resume, "ckpt_options.resume",
+				       CK_ENV_RESUME_MODE, &what);
+	int rc = text ? ck_resume_parse(what, text, &out->resume, err) : 0, word;
+
+	if (rc)
+		return rc;
+	text = pick(get, sealed, options->verify, "ckpt_options.verify", CK_ENV_VERIFY, &what);
+	if ((rc = load_word(what, text, levels, &word, err)))
+		return rc;
+	out->level_asked = word > 0;
+	out->level = word == 1 ? CK_LEVEL_CRC32 : CK_LEVEL_SHA256;
+	text = pick(get, sealed, options->fail, "ckpt_options.fail", CK_ENV_FAIL, &what);
+	if ((rc = load_word(what, text, fails, &word, err)))
+		return rc;
+	out->fail_error = word == 1;
+	text = pick(get, sealed, options->from, "ckpt_options.from", CK_ENV_FROM, &what);
+	if (text && strlen(text) >= sizeof(out->from) - 4 * CK_NAME_MAX)
+		return ck_fail(err, CK_EARG, "%s: a path of %zu characters is too long", what,
+			       strlen(text));
+	snprintf(out->from, sizeof(out->from), "%s", text ? text : "");
+	out->takeover = options->takeover || (sealed && get(CK_ENV_TAKEOVER));
+	return sealed ? load_u64(get, CK_ENV_KEEP_EVERY, 1, CK_STEP_MAX, 0, &out->keep_every, err)
+		      : 0;
+}
+
 static int load_signals(const char *what, const int *given, const int *fallback, int *out,
 			struct ck_error *err)
 {
@@ -194,6 +248,7 @@ int ck_settings_load(ck_getenv get, const struct ckpt_options *options, struct c
 	sealed = seal_holds(get, &s.job, notice);
 	dir = options->dir ? options->dir : sealed ? get(CK_ENV_DIR) : NULL;
 	if ((rc = load_numbers(get, sealed, options, &s, err)) ||
+	    (rc = load_choices(get, sealed, options, &s, err)) ||
 	    (rc = load_signals("ckpt_options.stop_signals", options->stop_signals, stop,
 			       s.stop_signals, err)) ||
 	    (rc = load_signals("ckpt_options.save_signals", options->save_signals, save,

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "choose.h"
 #include "ckpt.h"
 #include "error.h"
 #include "manifest.h"
 #include "parse.h"
+#include "shard.h"
 
 #define CK_SIGNALS_MAX 16 /* of one kind, the closing 0 included */
 
@@ -26,6 +28,13 @@ struct ck_settings {
 	double margin_seconds;
 	int64_t end_time;    /* seconds since 1970; 0: none known */
 	int64_t submit_time; /* of the job; 0: unknown */
+	struct ck_resume resume;
+	char from[PATH_MAX]; /* run or step directory to begin from, "" none */
+	bool level_asked;    /* verify with `level`, else as the case is */
+	enum ck_level level;
+	bool fail_error;     /* several failed saves in a row are an error */
+	bool takeover;       /* supersede an owner that seems to run */
+	uint64_t keep_every; /* steps; 0: none */
 	uint64_t timeout_ms; /* how long a rank may be silent */
 	struct ck_job job;
 	int stop_signals[CK_SIGNALS_MAX];

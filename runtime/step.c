@@ -6,38 +6,72 @@
 #include <string.h>
 #include <time.h>
 
-#include "endtime.h"
 #include "restore.h"
+#include "save.h"
 #include "signals.h"
 
-#define ASK_TIMEOUT_MS 3000
+/* Slurm has this long to tell the end time; then the one known before counts. */
+#define ASK_SECONDS 3
+/* With --ckpt-fail=error. */
+#define FAILURES_MAX 3
 
-/* Rank 0: must the last save begin now? Looks again at the limit before it says so. */
+/* Rank 0: how long the save under way still needs, by the length of the last one. */
+static double rest_of_save(const ckpt *ck)
+{
+	double rest = ck->save ? ck->save_seconds - (ck_now() - ck->save->started) : 0;
+
+	return rest > 0 ? rest : 0;
+}
+
+/*
+ * Rank 0: must the last save begin now? Limits get extended, so Slurm is asked once more before it is
+ * believed; training goes on meanwhile.
+ */
 static bool deadline_near(ckpt *ck)
 {
 	struct ck_deadline d = {
 		.now = (double)time(NULL),
 		.end = (double)ck->set.end_time,
 		.save = ck->save_seconds,
+		.rest = rest_of_save(ck),
 		.longest_gap = ck->longest_gap,
 		.calls_late =
 			ck->agreement.pace.same_call ? 1 : (unsigned)ck->agreement.pace.every + 1,
 		.margin = ck->set.margin_seconds,
 	};
-	int64_t asked;
+	int64_t end = 0;
+	int rc;
 
-	if (ck->deadline_seen)
-		return true;
-	if (!ck_deadline_near(&d))
-		return false;
-	if (*ck->set.job.job_id &&
-	    ck_end_time_ask(ck->set.job.job_id, ASK_TIMEOUT_MS, &asked, NULL) == 0 &&
-	    asked != ck->set.end_time) {
-		ck->set.end_time = asked;
-		d.end = (double)asked;
+	if (ck->deadline_seen || !ck_deadline_near(&d))
+		return ck->deadline_seen;
+	if (!ck->end_query.pid) {
+		if (!*ck->set.job.job_id ||
+		    ck_end_time_ask(&ck->end_query, ck->set.job.job_id, NULL))
+			return ck->deadline_seen = true;
+		ck->asked_at = ck_now();
 	}
+	rc = ck_end_time_answer(&ck->end_query, &end, NULL);
+	if (rc == 0 && ck_now() - ck->asked_at < ASK_SECONDS)
+		return false;
+	ck_end_time_forget(&ck->end_query);
+	if (rc == 1)
+		ck->set.end_time = end;
+	d.end = (double)ck->set.end_time;
 	ck->deadline_seen = ck_deadline_near(&d);
 	return ck->deadline_seen;
+}
+
+/* Rank 0: a periodic save, unless one is under way; then it is skipped and counted. */
+static bool interval_due(ckpt *ck, uint64_t step)
+{
+	if (!ck_interval_due(&ck->set.every, ck_now(), ck->last_save_at, step - ck->tried))
+		return false;
+	if (!ck->save)
+		return true;
+	ck->skipped++;
+	ck->last_save_at = ck_now();
+	ck->tried = step;
+	return false;
 }
 
 /* What does this rank want? Time is rank 0's business, signals are everybody's. */
@@ -45,14 +79,17 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 {
 	int stop = ck_signals_stop();
 
+	if (ck->requests && ck_requests_stop(ck->requests))
+		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_REQUEST, 0);
 	if (stop)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
 	if (ck_is_root(ck) && deadline_near(ck))
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
-	if (ck_signals_saves() != ck->saves_seen)
+	if (!ck->save && ck_signals_saves() != ck->saves_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
-	if (ck_is_root(ck) && ck_interval_due(&ck->set.every, ck_now(), ck->last_save_at,
-					      step - (ck->has_saved ? ck->saved : 0)))
+	if (!ck->save && ck->requests && ck_requests_saves(ck->requests) != ck->requests_seen)
+		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_REQUEST, 0);
+	if (ck_is_root(ck) && interval_due(ck, step))
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_INTERVAL, 0);
 	return 0;
 }
@@ -68,24 +105,35 @@ static uint64_t gap_us(ckpt *ck)
 	return (uint64_t)(gap * 1e6);
 }
 
-/* Collective: a step that is saved already counts. */
-static int save_once(ckpt *ck, uint64_t step, struct ck_error *err)
+static bool is_saved(const ckpt *ck, uint64_t step)
 {
-	if (ck->has_saved && ck->saved == step)
-		return 0;
-	return ck_save_now(ck, step, err);
+	return ck->has_saved && ck->saved == step;
 }
 
-/* Is this the failure of a save, with which training goes on? */
+/* Collective: save this step, unless it is saved already, and wait for the commit. */
+static int save_and_wait(ckpt *ck, uint64_t step, struct ck_error *err)
+{
+	int rc = ck_save_finish(ck, err);
+
+	/* What became of an earlier save does not matter when this one succeeds. */
+	if (rc == CK_EFENCED || rc == CK_EPEER)
+		return rc;
+	if (is_saved(ck, step))
+		return 0;
+	rc = ck_save_start(ck, step, false, err);
+	return rc ? rc : ck_save_finish(ck, err);
+}
+
+/* Did this save fail in a way that leaves the run as it was? */
 static bool goes_on(int code)
 {
-	return code == 0 || code == CK_EIO || code == CK_ENOENT || code == CK_EEXIST ||
-	       code == CK_ENOMEM || code == CK_EFORMAT;
+	return code != CK_EPEER && code != CK_EFENCED;
 }
 
-static int write_mark(ckpt *ck, uint64_t step, const char *reason, struct ck_error *err)
+int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
+		  struct ck_error *err)
 {
-	struct ck_mark mark = {.want = CK_WANT_REQUEUE, .job = ck->set.job, .step = step};
+	struct ck_mark mark = {.want = want, .job = ck->set.job, .step = step};
 
 	snprintf(mark.reason, sizeof(mark.reason), "%s", reason);
 	return ck_mark_store(ck->io, ck->set.dir, ck->generation, &mark, err);
@@ -95,15 +143,17 @@ static int write_mark(ckpt *ck, uint64_t step, const char *reason, struct ck_err
 static int stop(ckpt *ck, uint64_t step, enum ck_why why, unsigned detail, struct ck_error *err)
 {
 	char reason[64];
-	int rc = save_once(ck, step, err), marked = 0;
+	int rc = save_and_wait(ck, step, err), marked = 0;
 
 	ck_why_text(why, detail, reason);
 	if (!goes_on(rc))
 		return rc;
 	if (ck_is_root(ck))
-		marked = write_mark(ck, step, reason, err);
+		marked = ck_leave_mark(ck, step,
+				       why == CK_WHY_STOP_REQUEST ? CK_WANT_STOP : CK_WANT_REQUEUE,
+				       reason, err);
 	if (marked)
-		ck_log(ck, "warning: the request to requeue could not be written: %s", err->text);
+		ck_log(ck, "warning: the mark for the requeue could not be written: %s", err->text);
 	if ((rc = ck_comm_barrier(&ck->comm, err)))
 		return rc;
 	ck->stopped = true;
@@ -117,21 +167,64 @@ static int stop(ckpt *ck, uint64_t step, enum ck_why why, unsigned detail, struc
 	return CKPT_STOP;
 }
 
-/* Collective: act on what was decided in this call. */
-static int act(ckpt *ck, uint64_t step, uint64_t decided, struct ck_error *err)
+/* --ckpt-fail=error: several failed saves in a row are an error of the program. Alike on all ranks. */
+static int too_many_failures(const ckpt *ck, struct ck_error *err)
+{
+	if (!ck->set.fail_error || ck->failed_saves < FAILURES_MAX)
+		return 0;
+	return ck_fail(err, CK_EIO, "%u saves in a row have failed%s%s", ck->failed_saves,
+		       *ck->last_failure ? ", the last: " : "", ck->last_failure);
+}
+
+/* Collective: act on what was said in this call. */
+static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_error *err)
 {
 	enum ck_urge what;
 	enum ck_why why;
 	unsigned detail;
-	int rc;
+	int rc = ck_save_conclude(ck, said->result, err);
 
-	ck_urge_unpack(decided, &what, &why, &detail);
-	if (what == CK_URGE_NONE)
-		return 0;
+	ck_urge_unpack(said->urge, &what, &why, &detail);
+	if (!rc && what != CK_URGE_STOP)
+		rc = too_many_failures(ck, err);
+	if (rc || what == CK_URGE_NONE)
+		return rc;
 	if (what == CK_URGE_STOP)
 		return stop(ck, step, why, detail, err);
+	if (ck->save)
+		return 0;
 	ck->saves_seen = ck_signals_saves();
-	rc = save_once(ck, step, err);
+	ck->requests_seen = ck->requests ? ck_requests_saves(ck->requests) : 0;
+	return is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, err);
+}
+
+/* Collective: one call's part of the agreement, and what follows from it. */
+static int agree_and_act(ckpt *ck, uint64_t step, uint64_t gap, struct ck_error *err)
+{
+	struct ck_say mine, said;
+	int rc = ck_save_progress(ck, err);
+
+	if (!rc)
+		rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, err);
+	if (!rc)
+		rc = act(ck, step, &said, err);
+	if (rc)
+		return rc;
+	mine = (struct ck_say){.urge = urge(ck, step), .result = ck_save_result(ck)};
+	rc = ck_agreement_post(&ck->comm, &ck->agreement, step, gap, &mine, &said, err);
+	return rc ? rc : act(ck, step, &said, err);
+}
+
+/* Collective: nothing under way, neither an agreement nor a save. Returns 0; CK_EFENCED; CK_EPEER. */
+static int settle(ckpt *ck, struct ck_error *err)
+{
+	struct ck_say said;
+	int rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, err);
+
+	if (!rc)
+		rc = ck_save_conclude(ck, said.result, err);
+	if (!rc)
+		rc = ck_save_finish(ck, err);
 	return goes_on(rc) ? 0 : rc;
 }
 
@@ -155,7 +248,7 @@ static int check_step(ckpt *ck, uint64_t step, struct ck_error *err)
 int ckpt_step(ckpt *ck, uint64_t step)
 {
 	struct ck_error err = CK_ERROR_INIT;
-	uint64_t decided, gap;
+	uint64_t gap;
 	int rc;
 
 	if (is_over(ck, &rc))
@@ -164,10 +257,7 @@ int ckpt_step(ckpt *ck, uint64_t step)
 		return ck_keep(ck, rc, &err);
 	gap = gap_us(ck);
 	ck->step = step;
-	rc = ck_agreement_step(&ck->comm, &ck->agreement, step, urge(ck, step), gap, &decided,
-			       &err);
-	if (!rc)
-		rc = act(ck, step, decided, &err);
+	rc = agree_and_act(ck, step, gap, &err);
 	ck->last_call_at = ck_now();
 	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }
@@ -181,21 +271,28 @@ int ckpt_save(ckpt *ck, uint64_t step)
 		return rc;
 	rc = check_step(ck, step, &err);
 	if (!rc)
-		rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+		rc = settle(ck, &err);
 	if (!rc) {
 		ck->step = step;
-		rc = save_once(ck, step, &err);
+		rc = is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, &err);
 	}
+	ck->last_call_at = 0; /* the next gap is no step's length */
 	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }
 
 int ckpt_wait(ckpt *ck)
 {
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_say said;
 	int rc;
 
-	/* Saves are synchronous so far: none is ever under way here. */
-	is_over(ck, &rc);
-	return rc < 0 ? rc : 0;
+	if (is_over(ck, &rc))
+		return rc < 0 ? rc : 0;
+	rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, &err);
+	if (!rc)
+		rc = ck_save_finish(ck, &err);
+	ck->last_call_at = 0;
+	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }
 
 int ckpt_prepare(ckpt *ck)
@@ -205,9 +302,13 @@ int ckpt_prepare(ckpt *ck)
 
 	if (is_over(ck, &rc))
 		return rc < 0 ? rc : 0;
-	rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	rc = settle(ck, &err);
 	if (!rc)
 		rc = ck_deal_refresh(ck, &err);
+	if (!rc) {
+		rc = ck_save_reserve(ck, &err);
+		rc = ck_comm_agree(&ck->comm, rc, &err);
+	}
 	return ck_keep(ck, rc, &err);
 }
 
@@ -222,7 +323,7 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 			*step = 0;
 		return rc < 0 ? rc : CKPT_FRESH;
 	}
-	rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	rc = settle(ck, &err);
 	if (!rc)
 		rc = ck_restore_now(ck, &result, &err);
 	if (rc) {
@@ -255,9 +356,9 @@ int ckpt_complete(ckpt *ck)
 
 	if (is_over(ck, &rc))
 		return rc < 0 ? rc : 0;
-	rc = ck_agreement_drain(&ck->comm, &ck->agreement, &err);
+	rc = settle(ck, &err);
 	if (!rc)
-		rc = save_once(ck, ck->step, &err);
+		rc = save_and_wait(ck, ck->step, &err);
 	if (!rc) {
 		rc = ck_is_root(ck) ? mark_complete(ck, &err) : 0;
 		rc = ck_comm_agree(&ck->comm, rc, &err);

@@ -25,11 +25,11 @@ reshard
 shard shard_open shard_read shard_stream shard_plan shard_write
 manifest manifest_check fields files record user
 run claim mark
-catalog resolve
-commit sweep
+catalog choose resolve
+commit salvage sweep
 verify verify_impl verify_files verify_items
 share
-rotate"
+rotate pin"
 
 bad=0
 complain() {

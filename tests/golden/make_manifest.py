@@ -163,6 +163,7 @@ def make_bad_heads():
     change("user-text", "user", "{}")
     change("user-integer-2-to-53", "user", {"seed": 2**53})
     change("user-depth-16", "user", nested(16))
+    edit("user-key-with-escapes", '"user"', '"\\u0075ser"')
     edit("duplicate-key", '"step": 1234,', '"step": 1234,\n "step": 1235,')
     edit("duplicate-key-in-shard", '"rank": 0,', '"rank": 0, "rank": 0,')
     edit("duplicate-key-in-user", '"lr": 0.001,', '"lr": 0.001, "lr": 0.002,')

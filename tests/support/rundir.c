@@ -213,6 +213,40 @@ int save_rank(const struct ck_io *io, const char *dir, struct ck_manifest *manif
 	return save_rank_as(io, dir, manifest, rank, rank, err);
 }
 
+int save_extra(const struct ck_io *io, const char *dir, struct ck_manifest *manifest, uint32_t rank,
+	       bool with_rng, struct ck_error *err)
+{
+	struct ck_stored block = block_of(manifest, 2, 0, 5, "extra");
+	struct ck_file *files, *last = NULL;
+	struct ck_digests digests;
+	struct ck_plan plan;
+	char path[PATH_MAX], staging[CK_NAME_MAX];
+	size_t n = manifest->nfiles;
+	int rc;
+
+	rc = ck_shard_plan(rank, &block, with_rng, &plan, err);
+	if (rc)
+		return rc;
+	files = reallocarray(manifest->files, n + 1, sizeof(*files));
+	last = n > 0 && files[n - 1].rank == rank ? &files[n - 1] : NULL;
+	files[n] = (struct ck_file){.rank = rank, .part = last ? last->part + 1 : 0};
+	manifest->files = files;
+	ck_name_shard(rank, files[n].part, files[n].path);
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, ck_name_saving(manifest->id, staging),
+		 files[n].path);
+	rc = ck_shard_write(io, path, &plan.parts[0], &digests, err);
+	ck_plan_fini(&plan);
+	if (rc)
+		return rc;
+	files[n].bytes = digests.bytes;
+	memcpy(files[n].sha256, digests.sha256, sizeof(files[n].sha256));
+	files[n].crc32 = digests.crc32;
+	files[n].chunk_bytes = digests.chunk_bytes;
+	files[n].chunk_crc32 = digests.chunk_crc32;
+	manifest->nfiles++;
+	return 0;
+}
+
 int save_step(const struct ck_io *io, const char *dir, struct ck_step_id id, uint32_t world,
 	      struct ck_error *warning, struct ck_error *err)
 {

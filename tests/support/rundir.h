@@ -47,6 +47,9 @@ int save_rank(const struct ck_io *io, const char *dir, struct ck_manifest *manif
 /* The same, with the blocks of another rank: a writer that errs. */
 int save_rank_as(const struct ck_io *io, const char *dir, struct ck_manifest *manifest,
 		 uint32_t rank, uint32_t blocks_of, struct ck_error *err);
+/* Write one more file of a rank, with its "rng" or with nothing: a writer that errs. */
+int save_extra(const struct ck_io *io, const char *dir, struct ck_manifest *manifest, uint32_t rank,
+	       bool with_rng, struct ck_error *err);
 /* A whole save, from ck_save_begin to ck_save_commit; the first failure ends it. */
 int save_step(const struct ck_io *io, const char *dir, struct ck_step_id id, uint32_t world,
 	      struct ck_error *warning, struct ck_error *err);

@@ -23,12 +23,26 @@ struct rank {
 	struct ck_error err;
 };
 
+/* One call of ckpt_step, as far as the agreement goes. Returns 1 when a stop was decided in it. */
+static int one_call(struct rank *r, struct ck_comm *comm, struct ck_agreement *agreement,
+		    uint64_t step, const struct ck_say *mine)
+{
+	struct ck_say said;
+
+	r->code = ck_agreement_collect(comm, agreement, &said, &r->err);
+	if (r->code || said.urge)
+		return !r->code;
+	r->code = ck_agreement_post(comm, agreement, step, r->step_us, mine, &said, &r->err);
+	return !r->code && said.urge;
+}
+
 static void *run(void *arg)
 {
 	struct rank *r = arg;
 	struct ckpt_comm table;
 	struct ck_comm comm;
 	struct ck_agreement agreement;
+	struct ck_say said;
 
 	ck_threads_comm(r->threads, r->rank, &table);
 	ck_comm_init(&comm, &table, 20000, NULL);
@@ -36,21 +50,20 @@ static void *run(void *arg)
 	r->decided_at = -1;
 	r->code = 0;
 	for (int call = 0; call < CALLS && r->decided_at < 0 && !r->code; call++) {
-		uint64_t step = (uint64_t)(r->evaluates && call > 100 ? 100 : call), decided;
-		uint64_t urge =
-			call >= r->wish_at ? ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, 15) : 0;
+		uint64_t step = (uint64_t)(r->evaluates && call > 100 ? 100 : call);
+		struct ck_say mine = {.result = (uint64_t)call};
 
+		if (call >= r->wish_at)
+			mine.urge = ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, 15);
 		if (r->wrong_at >= 0 && call >= r->wrong_at)
 			step += 1000;
 		if (rand_r(&(unsigned){(unsigned)(call * RANKS + r->rank)}) % 16 == 0)
 			nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-		r->code = ck_agreement_step(&comm, &agreement, step, urge, r->step_us, &decided,
-					    &r->err);
-		if (!r->code && decided)
+		if (one_call(r, &comm, &agreement, step, &mine))
 			r->decided_at = call;
 	}
 	if (!r->code)
-		r->code = ck_agreement_drain(&comm, &agreement, &r->err);
+		r->code = ck_agreement_collect(&comm, &agreement, &said, &r->err);
 	ck_agreement_fini(&comm, &agreement);
 	ck_comm_fini(&comm);
 	return NULL;

@@ -30,7 +30,7 @@ static const struct {
 	{"no generation", "{\"schema_version\": 1}", "c: generation: missing"},
 	{"no job", "{\"schema_version\": 1, \"generation\": 1}", "c: job: missing"},
 	{"resume with a word of another time", CLAIM("\"later\"", "null", "[]"),
-	 "c: resume: 'later' is neither \"\" nor fresh, resumed, fell-back or complete"},
+	 "c: resume: 'later' is neither \"\" nor fresh, resumed, fell-back, complete or held"},
 	{"resume null", CLAIM("null", "null", "[]"), "c: resume: null, a string"},
 	{"resumed from a path", CLAIM("\"resumed\"", "\"/step-0000000001.g1\"", "[]"),
 	 "c: resumed: no name of a checkpoint"},

@@ -90,10 +90,14 @@ static void test_fenced(void)
 static int late_rename(const struct ck_io *io, const char *from, const char *to)
 {
 	const char *dir = io->ctx;
+	struct ck_salvaged salvaged;
 
 	if (strcmp(from, in_dir(dir, SAVING1)) == 0) {
 		make_generation(dir, 2);
-		ok(ck_sweep(&ck_io_posix, dir, 2, NULL) == 0, "the newer owner sweeps");
+		ck_io_posix.ops->unlink(&ck_io_posix, in_dir(dir, SAVING1 "/manifest.json"));
+		ok(ck_salvage(&ck_io_posix, dir, 2, &salvaged, NULL) == 0 && salvaged.count == 0,
+		   "the newer owner takes it away");
+		ok(ck_sweep(&ck_io_posix, dir, 2, NULL) == 0, "and sweeps");
 	}
 	return ck_io_posix.ops->rename(&ck_io_posix, from, to);
 }

@@ -174,9 +174,11 @@ static void take_over(const char *dir, const char *when)
 	struct ck_claim claim = {.time = 1764448670};
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_names names = {NULL, 0};
+	struct ck_salvaged salvaged = {NULL, 0};
 	struct ck_step_id id;
 
 	if (ck_claim_take(&ck_io_posix, dir, &claim, &err) ||
+	    ck_salvage(&ck_io_posix, dir, claim.generation, &salvaged, &err) ||
 	    ck_sweep(&ck_io_posix, dir, claim.generation, &err) ||
 	    ck_io_list(&ck_io_posix, dir, &names, &err))
 		ok(false, "%s: taken over: %s", when, err.text);
@@ -184,6 +186,10 @@ static void take_over(const char *dir, const char *when)
 		if (ck_is_saving(names.names[i], &id) || ck_is_deleting(names.names[i], &id))
 			ok(false, "%s: %s is swept", when, names.names[i]);
 	ck_names_fini(&names);
+	if (salvaged.count)
+		ok(newest_sound_step(dir, when) == tried.step, "%s: the complete save is salvaged",
+		   when);
+	ck_salvaged_fini(&salvaged);
 	if (exists_in(dir, ".gen-1/records-0000000002"))
 		ok(false, "%s: the records are swept", when);
 	next_save(dir, claim.generation, when);

@@ -202,6 +202,7 @@ static const struct golden golden[] = {
 	{"user-depth-16", CK_EFORMAT, "not JSON: byte 652: nested deeper than 16"},
 	{"user-integer-2-to-53", CK_EFORMAT,
 	 "seed: 9007199254740992 is beyond 2^53, where JSON readers lose digits: store it as text"},
+	{"user-key-with-escapes", CK_EFORMAT, "user: the key is written with escapes"},
 	{"user-text", CK_EFORMAT, "user: a string, an object wanted"},
 	{"wall-clock-beyond-2-to-53", CK_EFORMAT, "wall_clock_seconds 1e+16 is not in [0, 2^53)"},
 	{"wall-clock-infinite", CK_EFORMAT,

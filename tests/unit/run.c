@@ -138,6 +138,7 @@ static void test_create_failures(void)
 	struct ck_io_fault *fault;
 	char deep[PATH_MAX + 8];
 	struct ck_buf text = {.data = (char *)"{}", .len = 2};
+	uint64_t highest;
 
 	is_int(ck_run_create(&ck_io_posix, "", &run, &err), CK_EIO, "no directory");
 	like(err.text, "a path of 0 bytes", "the text");
@@ -145,6 +146,17 @@ static void test_create_failures(void)
 	deep[sizeof(deep) - 1] = '\0';
 	is_int(ck_run_create(&ck_io_posix, deep, &run, &err), CK_EIO, "a path too long");
 	like(err.text, "a path of 4103 bytes", "the text");
+
+	deep[PATH_MAX - 3] = '\0';
+	is_int(ck_run_load(&ck_io_posix, deep, &run, &err), CK_EIO, "no room for the name");
+	like(err.text, "a path of 4102 bytes, at most 4095: dddd", "the text");
+	is_int(ck_generation_highest(&ck_io_posix, deep, &highest, &err), CK_EIO,
+	       "a path that the kernel refuses");
+	deep[PATH_MAX - 3] = 'd';
+	deep[PATH_MAX - 1] = '\0';
+	is_int(ck_generation_highest(&ck_io_posix, deep, &highest, &err), CK_EIO,
+	       "no room for a slash");
+	like(err.text, "a path of 4096 bytes, at most 4095: dddd", "the text");
 
 	ck_io_write_file(&ck_io_posix, in_dir(top, "file"), text.data, text.len, &err);
 	is_int(ck_run_create(&ck_io_posix, in_dir(top, "file"), &run, &err), CK_EIO,
@@ -186,6 +198,11 @@ static void test_parents(void)
 	       "below one that cannot be made durable");
 	like(err.text, "fsync directory: Input/output error", "the text");
 	ck_io_fault_free(fault);
+	is_int(chdir(top), 0, "within it");
+	is_int(ck_run_create(&ck_io_posix, "relative", &run, &err), 0, "a relative path: %s",
+	       err.text);
+	ok(exists_in(top, "relative/run.json"), "is one from here");
+	is_int(chdir("/"), 0, "out of it");
 }
 
 static int create_one(const char *dir, int i)

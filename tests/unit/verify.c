@@ -274,6 +274,14 @@ static void sums_cut(const char *dir)
 	ok(truncate(in_step(dir, "SHA256SUMS"), 64 + 2 + 25) == 0, "cut behind its first line");
 }
 
+static void sums_nul(const char *dir)
+{
+	int fd = open(in_step(dir, "SHA256SUMS"), O_WRONLY);
+
+	ok(pwrite(fd, "", 1, 5) == 1, "a NUL");
+	close(fd);
+}
+
 static void nothing(const char *dir)
 {
 	(void)dir;
@@ -353,6 +361,8 @@ static const struct {
 	 "SHA256SUMS: line 6 is '', by the manifest there is none", 1, 0},
 	{"SHA256SUMS cut", sums_cut, CK_LEVEL_SIZED, CK_EFORMAT,
 	 "SHA256SUMS: line 2 is missing, by the manifest it is '", 1, 0},
+	{"SHA256SUMS with a NUL", sums_nul, CK_LEVEL_SIZED, CK_EFORMAT,
+	 "SHA256SUMS: a NUL byte at byte 5", 1, 0},
 	{"SHA256SUMS with a line less", sums_line_less, CK_LEVEL_SIZED, CK_EFORMAT,
 	 "SHA256SUMS: line 1 is '", 1, 0},
 };

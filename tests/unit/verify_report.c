@@ -143,10 +143,43 @@ static void test_stored_twice(void)
 	ck_manifest_fini(&m);
 }
 
+/* Rank 0 stores its per-rank item in two files, rank 1 in none. */
+static void test_per_rank(void)
+{
+	static const char *const says[] = {
+		"item 'params': hole: 10 of 30 elements",
+		"item 'rng' of rank 0 is stored twice, in " FILE0
+		" and in rank-00000.2.safetensors",
+		"item 'rng' of rank 1 is stored in no file",
+		"item 'w': hole: 12 of 36 elements",
+	};
+	const char *dir = test_tmpdir();
+	struct ck_manifest m = state_manifest(id, 3);
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_report report;
+	char staging[PATH_MAX];
+
+	make_run(dir);
+	ck_save_begin(&ck_io_posix, dir, id, staging, &err);
+	ck_save_announce(&ck_io_posix, dir, &m, &err);
+	is_int(save_rank(&ck_io_posix, dir, &m, 0, &err), 0, "rank 0");
+	is_int(save_extra(&ck_io_posix, dir, &m, 0, true, &err), 0, "once more: %s", err.text);
+	is_int(save_extra(&ck_io_posix, dir, &m, 1, false, &err), 0, "rank 1: %s", err.text);
+	is_int(save_rank(&ck_io_posix, dir, &m, 2, &err), 0, "rank 2");
+	is_int(ck_save_commit(&ck_io_posix, dir, &m, NULL, &err), 0, "committed: %s", err.text);
+	report = verify(dir, CK_LEVEL_SHA256, 2);
+	is_u64(report.count, 4, "four findings");
+	for (size_t i = 0; i < report.count && i < 4; i++)
+		like(report.findings[i].text, says[i], "finding %zu", i);
+	ck_report_fini(&report);
+	ck_manifest_fini(&m);
+}
+
 int main(void)
 {
 	test_report();
 	test_progress();
 	test_stored_twice();
+	test_per_rank();
 	return done_testing();
 }

@@ -1,0 +1,54 @@
+/* Pins, of rotate.h. */
+#include <errno.h>
+
+#include "dirfile.h"
+#include "rotate.h"
+
+static int pin_path(char out[static PATH_MAX], const char *dir, struct ck_step_id id,
+		    struct ck_error *err)
+{
+	char name[CK_NAME_MAX];
+
+	return ck_dirfile_path(out, dir, ck_name_pin(id, name), err);
+}
+
+int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err)
+{
+	char step[PATH_MAX], path[PATH_MAX], name[CK_NAME_MAX];
+	struct ck_error why = CK_ERROR_INIT;
+	struct stat st;
+	int rc, fd = -1;
+
+	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
+	if (!rc)
+		rc = pin_path(path, dir, id, err);
+	if (rc)
+		return rc;
+	if (io->ops->lstat(io, step, &st) < 0)
+		return ck_fail_errno(err, errno, "%s", step);
+	rc = ck_io_create(io, path, &fd, &why);
+	if (rc && rc != CK_EEXIST)
+		return ck_fail(err, rc, "%s", why.text);
+	ck_io_close(io, &fd);
+	return ck_dirfile_sync(io, dir, err);
+}
+
+int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err)
+{
+	char path[PATH_MAX];
+	int rc = pin_path(path, dir, id, err);
+
+	if (!rc && io->ops->unlink(io, path) < 0 && errno != ENOENT)
+		rc = ck_fail_errno(err, errno, "%s: unlink", path);
+	return rc;
+}
+
+bool ck_is_pinned(const struct ck_io *io, const char *dir, struct ck_step_id id)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (pin_path(path, dir, id, NULL))
+		return true;
+	return io->ops->lstat(io, path, &st) == 0 || errno != ENOENT;
+}

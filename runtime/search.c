@@ -1,0 +1,274 @@
+#include "search.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "choose.h"
+
+void ck_search_fini(struct ck_search *s)
+{
+	free(s->steps);
+	ck_buf_fini(&s->reasons);
+	if (s->has_manifest)
+		ck_manifest_fini(&s->manifest);
+}
+
+/* ---- what is there ---- */
+
+/* Was this generation claimed by our job, in an earlier start of it? */
+static bool is_ours(const ckpt *ck, uint64_t generation)
+{
+	struct ck_claim claim;
+	bool ours;
+
+	if (ck_claim_load(ck->io, ck->set.dir, generation, &claim, NULL))
+		return false;
+	ours = ck_claim_same_job(&claim, &ck->claim);
+	ck_claim_fini(&claim);
+	return ours;
+}
+
+static int choose(ckpt *ck, const struct ck_catalog *catalog, struct ck_search *s,
+		  struct ck_error *err)
+{
+	struct ck_candidate *all = calloc(catalog->count + 1, sizeof(*all));
+	bool fresh;
+	int n;
+
+	s->steps = calloc(catalog->count + 1, sizeof(*s->steps));
+	if (!all || !s->steps) {
+		free(all);
+		return ck_fail_nomem(err, catalog->count * sizeof(*all));
+	}
+	for (size_t i = 0; i < catalog->count; i++) {
+		bool same = i && catalog->steps[i].generation == catalog->steps[i - 1].generation;
+
+		all[i].id = catalog->steps[i];
+		all[i].ours = same ? all[i - 1].ours : is_ours(ck, catalog->steps[i].generation);
+	}
+	n = ck_choose(&ck->set.resume, all, catalog->count, s->steps, &fresh, err);
+	free(all);
+	if (n < 0)
+		return n;
+	s->count = (size_t)n;
+	if (fresh && catalog->count)
+		ck_log(ck, "fresh, as asked for: %zu older checkpoints of this run are not used",
+		       catalog->count);
+	return 0;
+}
+
+/* Nothing of our own yet: begin from another run, which is only read. */
+static int begin_from(ckpt *ck, struct ck_search *s, struct ck_error *err)
+{
+	struct ck_catalog catalog = {0};
+	struct ck_step_id id;
+	bool has_step;
+	int rc = ck_resolve(ck->io, ck->set.from, s->run, &has_step, &id, err);
+
+	if (!rc)
+		rc = ck_catalog_load(ck->io, s->run, &catalog, err);
+	if (rc) {
+		ck_error_prefix(err, "--ckpt-from");
+		return rc;
+	}
+	s->foreign = true;
+	s->steps = catalog.steps; /* moved */
+	s->count = catalog.count;
+	if (has_step) {
+		s->steps[0] = id;
+		s->count = 1;
+	}
+	if (s->count)
+		return 0;
+	return ck_fail(err, CK_ENOENT, "--ckpt-from: %s: there is no checkpoint", ck->set.from);
+}
+
+int ck_search_begin(ckpt *ck, struct ck_search *s, struct ck_error *err)
+{
+	struct ck_catalog catalog = {0};
+	int rc = ck_catalog_load(ck->io, ck->set.dir, &catalog, err);
+
+	if (rc)
+		return rc;
+	strcpy(s->run, ck->set.dir);
+	if (catalog.count)
+		rc = choose(ck, &catalog, s, err);
+	else if (ck->run.committed)
+		rc = ck_fail(err, CK_ENOENT,
+			     "%s: this run has committed checkpoints, and none is there now: is "
+			     "the file system "
+			     "mounted? To start over, use an empty directory or another name",
+			     ck->set.dir);
+	else if (*ck->set.from)
+		rc = begin_from(ck, s, err);
+	else if (ck->set.resume.mode == CK_RESUME_STEP)
+		rc = choose(ck, &catalog, s, err); /* says that there is none */
+	ck_catalog_fini(&catalog);
+	return rc;
+}
+
+/* ---- bad ones ---- */
+
+/* Remember "step-…: why" in the claim. */
+static int add_refused(struct ck_claim *claim, struct ck_buf *text, struct ck_error *err)
+{
+	size_t bytes = (claim->nrefused + 1) * sizeof(*claim->refused);
+	int rc = ck_buf_check(text, err);
+	char **more;
+
+	if (rc)
+		return rc;
+	more = realloc(claim->refused, bytes);
+	if (!more)
+		return ck_fail_nomem(err, bytes);
+	claim->refused = more;
+	more[claim->nrefused++] = text->data;
+	*text = (struct ck_buf)CK_BUF_INIT;
+	return 0;
+}
+
+int ck_search_refuse(ckpt *ck, struct ck_search *s, int code, const struct ck_error *why,
+		     struct ck_error *err)
+{
+	struct ck_step_id id = s->steps[s->next++];
+	char name[CK_NAME_MAX];
+	struct ck_buf text = CK_BUF_INIT;
+	int rc;
+
+	ck_buf_addf(&text, "%s: %s", ck_name_step(id, name), why->text);
+	ck_buf_addf(&s->reasons, "%s%s: %s", s->reasons.len ? "; " : "", name, why->text);
+	if (!s->reason_code)
+		s->reason_code = code;
+	ck_log(ck, "refused step %" PRIu64 ": %s", id.step, why->text);
+	ck_note(ck, "refused", id.step, why->text);
+	rc = add_refused(&ck->claim, &text, err);
+	ck_buf_fini(&text);
+	return rc || s->foreign ? rc : ck_rotation_mark_bad(&ck->rotation, id, err);
+}
+
+/* ---- proposing ---- */
+
+/* Does the checkpoint fit this program? Not a reason to take an older one. */
+static int fits(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
+{
+	const struct ck_manifest *m = &s->manifest;
+	char name[CK_NAME_MAX];
+
+	ck_name_step(m->id, name);
+	if (m->world_size != (uint32_t)ck->comm.table.size)
+		return ck_fail(err, CK_EWORLD,
+			       "%s/%s: saved by %u ranks, this job has %d: start it with %u ranks "
+			       "(another "
+			       "world size is not supported yet)",
+			       s->run, name, m->world_size, ck->comm.table.size, m->world_size);
+	if (!s->foreign && strcmp(m->run_id, ck->run.run_id) != 0)
+		return ck_fail(err, CK_EREFUSED, "%s/%s: belongs to run %s, this is run %s", s->run,
+			       name, m->run_id, ck->run.run_id);
+	return ck_items_compare(&m->items, &ck->dealt.deal.table, err);
+}
+
+/* What was asked for; else CRC-32 for a reload within the same start of the same job, SHA-256 after one. */
+static enum ck_level level_for(const ckpt *ck, const struct ck_manifest *m)
+{
+	const struct ck_job *ours = &ck->set.job, *theirs = &m->job;
+	bool warm = *ours->job_id && strcmp(ours->job_id, theirs->job_id) == 0 &&
+		    strcmp(ours->cluster, theirs->cluster) == 0 &&
+		    ours->restart_count == theirs->restart_count;
+
+	if (ck->set.level_asked)
+		return ck->set.level;
+	return warm ? CK_LEVEL_CRC32 : CK_LEVEL_SHA256;
+}
+
+/* The claims before ours, newest first; at most CK_NO_PROGRESS. Returns how many. */
+static size_t load_claims(const ckpt *ck, struct ck_claim *out)
+{
+	size_t count = 0;
+
+	for (uint64_t g = ck->generation - 1; g > 0 && count < CK_NO_PROGRESS; g--)
+		if (ck_claim_load(ck->io, ck->set.dir, g, &out[count], NULL) == 0)
+			count++;
+	return count;
+}
+
+/* The job goes round in circles: leave word to hold it. */
+static int hold(ckpt *ck, struct ck_step_id id, struct ck_error *err)
+{
+	struct ck_error trouble = CK_ERROR_INIT;
+	char reason[CK_SHORT_TEXT], left[16] = "";
+
+	if (ck->set.end_time)
+		ck_format_seconds((double)ck->set.end_time - (double)time(NULL), left);
+	snprintf(reason, sizeof(reason),
+		 "no progress: started %d times from step %" PRIu64
+		 " without saving a newer one%s%s%s",
+		 CK_NO_PROGRESS, id.step, *left ? "; a start has " : "", left,
+		 *left ? ": raise --time, or lower --ckpt-every" : "");
+	strcpy(ck->claim.resume, "held");
+	ck->claim.resumed = id;
+	if (ck_claim_store(ck->io, ck->set.dir, &ck->claim, &trouble) ||
+	    ck_leave_mark(ck, id.step, CK_WANT_HOLD, reason, &trouble))
+		ck_log(ck, "warning: %s", trouble.text);
+	ck_note(ck, "held", id.step, reason);
+	return ck_fail(err, CK_EREFUSED, "%s", reason);
+}
+
+static int check_progress(ckpt *ck, const struct ck_search *s, struct ck_error *err)
+{
+	struct ck_claim claims[CK_NO_PROGRESS] = {0};
+	size_t count;
+	bool stuck;
+
+	if (s->foreign)
+		return 0;
+	count = load_claims(ck, claims);
+	stuck = ck_no_progress(claims, count, &ck->claim, s->manifest.id);
+	for (size_t i = 0; i < count; i++)
+		ck_claim_fini(&claims[i]);
+	return stuck ? hold(ck, s->manifest.id, err) : 0;
+}
+
+/* Load the next manifest that can be read. */
+static int next_manifest(ckpt *ck, struct ck_search *s, struct ck_error *err)
+{
+	struct ck_error why = CK_ERROR_INIT;
+	int rc;
+
+	if (s->has_manifest)
+		ck_manifest_fini(&s->manifest);
+	s->has_manifest = false;
+	while (s->next < s->count) {
+		rc = ck_step_load(ck->io, s->run, s->steps[s->next], &s->manifest, &why);
+		s->has_manifest = !rc;
+		if (!rc)
+			return 0;
+		if (rc == CK_ENOMEM || (rc = ck_search_refuse(ck, s, rc, &why, err)))
+			return rc;
+	}
+	return ck_fail(err, s->reason_code, "%s: none of %zu checkpoints is good: %s", s->run,
+		       s->count, s->reasons.data ? s->reasons.data : "");
+}
+
+int ck_search_propose(ckpt *ck, struct ck_search *s, struct ck_offer *offer, struct ck_error *err)
+{
+	char name[CK_NAME_MAX];
+	int rc;
+
+	*offer = (struct ck_offer){.fresh = s->count == 0, .foreign = s->foreign};
+	if (offer->fresh)
+		return 0;
+	if ((rc = next_manifest(ck, s, err)))
+		return rc;
+	offer->id = s->manifest.id;
+	offer->level = level_for(ck, &s->manifest);
+	offer->complete =
+		!s->foreign && ck->run.complete && ck->run.complete_step == offer->id.step;
+	offer->wall_clock_seconds = s->manifest.wall_clock_seconds;
+	if (!ck_path_join(offer->dir, s->run, ck_name_step(offer->id, name)))
+		return ck_fail(err, CK_EARG, "%s: path too long", s->run);
+	rc = fits(ck, s, err);
+	return rc ? rc : check_progress(ck, s, err);
+}

@@ -1,0 +1,50 @@
+/*
+ * Rank 0's search for the checkpoint to resume from: which are there, which were asked for, which turned out
+ * bad. Local: the ranks are restore.c's business.
+ */
+#ifndef CK_SEARCH_H
+#define CK_SEARCH_H
+
+#include "handle.h"
+#include "shard.h"
+
+/* A proposal, as it goes to the other ranks. */
+struct ck_offer {
+	bool fresh;    /* nothing to load */
+	bool foreign;  /* of another run (--ckpt-from) */
+	bool complete; /* the run had finished */
+	struct ck_step_id id;
+	char dir[PATH_MAX]; /* of the checkpoint */
+	enum ck_level level;
+	double wall_clock_seconds;
+};
+
+struct ck_search {
+	char run[PATH_MAX]; /* where the candidates are: ours, or the one of --ckpt-from */
+	bool foreign;
+	struct ck_step_id *steps; /* candidates, in the order in which they are tried */
+	size_t count;
+	size_t next;                 /* the one to propose */
+	struct ck_manifest manifest; /* of the one proposed */
+	bool has_manifest;
+	struct ck_buf reasons; /* of those refused, for the final error */
+	int reason_code;       /* the first reason's */
+};
+
+/* Returns 0; CK_ENOENT: checkpoints are missing, or the step asked for; CK_EIO; CK_ENOMEM. */
+int ck_search_begin(ckpt *ck, struct ck_search *search, struct ck_error *err);
+
+/*
+ * The next candidate whose manifest can be read, or fresh. Returns 0; the first reason's code when all are
+ * bad; CK_EWORLD, CK_EITEM: the newest good one does not fit this program; CK_EREFUSED: no progress.
+ */
+int ck_search_propose(ckpt *ck, struct ck_search *search, struct ck_offer *offer,
+		      struct ck_error *err);
+
+/* The one proposed is bad: say so, remember it, go on to the next. Returns 0; CK_ENOMEM. */
+int ck_search_refuse(ckpt *ck, struct ck_search *search, int code, const struct ck_error *why,
+		     struct ck_error *err);
+
+void ck_search_fini(struct ck_search *search);
+
+#endif

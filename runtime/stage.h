@@ -1,0 +1,34 @@
+/*
+ * The staging buffer: a copy of what a save writes, laid out as the part files, so that the program may
+ * go on while it is written. Grown when needed, then used again and again.
+ */
+#ifndef CK_STAGE_H
+#define CK_STAGE_H
+
+#include <stddef.h>
+
+#include "error.h"
+#include "registry.h"
+#include "shard.h"
+
+#define CK_STAGE_ALIGN 4096
+
+struct ck_stage {
+	unsigned char *memory; /* CK_STAGE_ALIGN-aligned */
+	size_t bytes;
+};
+
+/* Room for this plan. Returns 0 or CK_ENOMEM: both numbers. */
+int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct ck_error *err);
+
+/*
+ * Copy the plan's headers and blocks into the buffer, through the items' copiers where they have one; the
+ * blocks' data then point there.
+ * Returns 0; CK_ENOMEM; CK_EARG (a copier fails).
+ */
+int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_registry *registry,
+		  struct ck_error *err);
+
+void ck_stage_fini(struct ck_stage *stage);
+
+#endif
