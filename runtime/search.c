@@ -158,11 +158,10 @@ static int fits(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
 	char name[CK_NAME_MAX];
 
 	ck_name_step(m->id, name);
-	if (m->world_size != (uint32_t)ck->comm.table.size)
+	if (ck->set.world_fixed && m->world_size != (uint32_t)ck->comm.table.size)
 		return ck_fail(err, CK_EWORLD,
-			       "%s/%s: saved by %u ranks, this job has %d: start it with %u ranks "
-			       "(another "
-			       "world size is not supported yet)",
+			       "%s/%s: saved by %u ranks, this job has %d, and --ckpt-world=fixed: "
+			       "start it with %u ranks, or with --ckpt-world=any",
 			       s->run, name, m->world_size, ck->comm.table.size, m->world_size);
 	if (!s->foreign && strcmp(m->run_id, ck->run.run_id) != 0)
 		return ck_fail(err, CK_EREFUSED, "%s/%s: belongs to run %s, this is run %s", s->run,
@@ -267,6 +266,7 @@ int ck_search_propose(ckpt *ck, struct ck_search *s, struct ck_offer *offer, str
 	offer->complete =
 		!s->foreign && ck->run.complete && ck->run.complete_step == offer->id.step;
 	offer->wall_clock_seconds = s->manifest.wall_clock_seconds;
+	offer->world_size = s->manifest.world_size;
 	if (!ck_path_join(offer->dir, s->run, ck_name_step(offer->id, name)))
 		return ck_fail(err, CK_EARG, "%s: path too long", s->run);
 	rc = fits(ck, s, err);
