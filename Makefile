@@ -22,7 +22,7 @@ ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DCK_VERSION='"$(VERSION)"' $(WARN) $(CFL
 	$(if $(SANITIZE_$(VARIANT)),$(SANITIZE_$(VARIANT)) -O1,$(HARDEN)) \
 	-fPIC -ffunction-sections -fdata-sections -pthread -MMD -MP -Ilib -Iruntime
 ALL_LDFLAGS := $(SANITIZE_$(VARIANT)) -pthread -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
-LIBS := -lcjson -lcrypto -lz
+LIBS := -lcjson -lcrypto -lz -lm
 
 # What is there to build with.
 has = $(shell printf '%s\n' '$(1)' | $(2) -E -x c - >/dev/null 2>&1 && echo yes)

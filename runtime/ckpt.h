@@ -233,7 +233,10 @@ struct ckpt_rank_callbacks {
 	int (*reassign)(void *arg, uint32_t old_world, const struct ckpt_rank_value *values);
 };
 
-/* A `reassign` that leaves the item as the program has made it, and does not bring the old values. */
+/*
+ * A `reassign` that leaves the item as the program has made it, and does not bring the old values. With it the
+ * checkpoint may lack the item: `ckpt reshard --per-rank=drop` leaves it out.
+ */
 int ckpt_reassign_drop(void *arg, uint32_t old_world, const struct ckpt_rank_value *values);
 
 /* Register a per-rank item; every rank does, under the same name. Local. Returns 0; CKPT_EARG. */

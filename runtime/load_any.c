@@ -39,19 +39,29 @@ static int make_slots(ckpt *ck, const struct ck_load *load, struct ck_slot **slo
 	return 0;
 }
 
-/* Rank 0: where the deal has each block written, it is wanted. */
-static int make_wanted(const struct ck_deal *deal, struct ck_layout *wanted, struct ck_error *err)
+/*
+ * Rank 0: where the deal has each block written, it is wanted. Items are counted as the checkpoint does, which
+ * may lack per-rank ones.
+ */
+static int make_wanted(const struct ck_deal *deal, const struct ck_item_list *items,
+		       struct ck_layout *wanted, struct ck_error *err)
 {
 	uint64_t *count = calloc((size_t)deal->world_size + 1, sizeof(*count));
+	size_t item = 0;
 	int rc = 0;
 
-	ck_layout_init(wanted, &deal->table);
+	ck_layout_init(wanted, items);
 	if (!count)
 		return ck_fail_nomem(err, deal->world_size * sizeof(*count));
 	for (size_t b = 0; b < deal->nblocks && !rc; b++) {
 		const struct ck_deal_block *block = &deal->blocks[b];
-		struct ck_layout_block to = {.item = (uint32_t)block->item, .rank = block->writer};
+		struct ck_layout_block to = {.rank = block->writer};
 
+		/* Both tables are sorted, and so are the blocks. */
+		while (item < items->count &&
+		       strcmp(items->items[item].name, deal->table.items[block->item].name) != 0)
+			item++;
+		to.item = (uint32_t)item;
 		to.at = count[block->writer]++;
 		rc = ck_layout_add(wanted, &to, &block->box, err);
 	}
@@ -89,7 +99,7 @@ int ck_load_any(ckpt *ck, const char *dir, const struct ck_manifest *manifest, u
 	if (!rc)
 		rc = make_slots(ck, load, &slots, &intake.nslots, err);
 	if (!rc && ck_is_root(ck))
-		rc = make_wanted(&ck->dealt.deal, &wanted, err);
+		rc = make_wanted(&ck->dealt.deal, &manifest->items, &wanted, err);
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc) {
 		intake.slots = slots;

@@ -176,10 +176,31 @@ static int bring(ckpt *ck, const struct ck_intake *in, size_t item, struct ck_lo
 	return rc;
 }
 
+/* What the checkpoint has not got (`ckpt reshard --per-rank=drop`) must be the program's to make. */
+static int check_missing(const ckpt *ck, const struct ck_intake *in, struct ck_error *err)
+{
+	const struct ck_registry *registry = &ck->registry;
+
+	for (size_t i = 0; i < registry->list.count; i++) {
+		const struct ck_item *item = &registry->list.items[i];
+		size_t t = 0;
+
+		if (item->kind != CK_PER_RANK ||
+		    registry->behind[i].callbacks.reassign == ckpt_reassign_drop)
+			continue;
+		while (t < in->table.count && strcmp(in->table.items[t].name, item->name) != 0)
+			t++;
+		if (t == in->table.count)
+			return ck_fail(err, CK_EITEM, "item '%s': only in the program", item->name);
+	}
+	return 0;
+}
+
 int ck_load_ranks(ckpt *ck, const struct ck_intake *in, struct ck_load *load, struct ck_error *err)
 {
 	struct ckpt_rank_value *values = calloc((size_t)in->old_world + 1, sizeof(*values));
-	int rc = values ? 0 : ck_fail_nomem(err, in->old_world * sizeof(*values));
+	int rc = values ? check_missing(ck, in, err)
+			: ck_fail_nomem(err, in->old_world * sizeof(*values));
 
 	/* A load that was tried before may have left some. */
 	rc = ck_comm_agree(&ck->comm, rc, err);

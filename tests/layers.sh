@@ -20,7 +20,7 @@ cut
 safetensors safetensors_print
 items items_pack items_compare deal
 layout
-boxtree
+boxtree slabs values
 reshard
 shard shard_open shard_read shard_stream shard_plan shard_write
 manifest manifest_check fields files record user
@@ -29,6 +29,7 @@ catalog choose resolve
 commit salvage sweep
 verify verify_impl verify_files verify_items
 share
+source
 rotate pin"
 
 bad=0
