@@ -50,7 +50,7 @@ struct ck_manifest {
 	double wall_clock_seconds; /* training time of all incarnations */
 	char run_id[CK_RUN_ID_HEX + 1];
 	char run[CK_NAME_MAX * 3];       /* the run's name */
-	char save_id[CK_RUN_ID_HEX + 1]; /* random per save */
+	char save_id[CK_RUN_ID_HEX + 1]; /* another one for each save */
 	struct ck_job job;
 	int64_t created;            /* seconds since 1970, UTC */
 	char writer[CK_SHORT_TEXT]; /* program and version */

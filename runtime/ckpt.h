@@ -269,7 +269,9 @@ int ckpt_set_user(ckpt *ck, const char *json);
 
 /*
  * Check the registrations of all ranks and reserve the memory that saves copy the state to, instead of at
- * the first save. Collective. Returns 0; CKPT_EARG; CKPT_ENOMEM; CKPT_EPEER.
+ * the first save. To learn the sizes it gathers the state, so callbacks and copiers are called. A save under
+ * way is waited for. Collective. Returns 0; CKPT_EARG (a callback fails, too); CKPT_ENOMEM; CKPT_EFENCED;
+ * CKPT_EPEER.
  */
 int ckpt_prepare(ckpt *ck);
 
@@ -283,7 +285,8 @@ int ckpt_prepare(ckpt *ck);
  *
  * Returns an enum ckpt_restored, and logs one line that says which; CKPT_EDIGEST, CKPT_EFORMAT or
  * CKPT_EIO when checkpoints exist and none is good; CKPT_EWORLD, CKPT_EITEM when the newest good
- * one does not fit this program; CKPT_EREFUSED. The registered memory is undefined after a failure.
+ * one does not fit this program; CKPT_ENOENT when committed ones, or the one asked for, are not there;
+ * CKPT_EREFUSED: of another run, or no progress. The registered memory is undefined after a failure.
  */
 int ckpt_restore(ckpt *ck, uint64_t *step);
 
@@ -292,28 +295,32 @@ int ckpt_restore(ckpt *ck, uint64_t *step);
  * equally often, with the same number. Calling it again with the same number is fine. A save copies the
  * state aside and is written beside training; the program may change its memory when the call returns.
  *
- * Returns 0: go on. CKPT_STOP: the state is saved; exit with CKPT_EXIT_REQUEUE. CKPT_EFENCED,
- * CKPT_EPEER: end the program. CKPT_EARG: the registrations of the ranks do not fit together.
+ * Returns 0: go on. CKPT_STOP: the state is saved; exit with CKPT_EXIT_REQUEUE (so, too, when this last
+ * save has failed: the job resumes from an older one). CKPT_EFENCED, CKPT_EPEER: end the program. CKPT_EARG:
+ * the registrations of the ranks do not fit together, or their steps differ, or fall. CKPT_EIO: three
+ * saves in a row have failed, with options.fail = "error".
  */
 int ckpt_step(ckpt *ck, uint64_t step);
 
 /*
  * Begin a save of the state as it is now; a save under way is waited for first. The program may change its
  * memory when the call returns. Collective. Returns 0: the save is under way (ckpt_wait tells how it
- * ended; `step` saved already counts); CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP.
+ * ended; `step` saved already counts); CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been
+ * returned before.
  */
 int ckpt_save(ckpt *ck, uint64_t step);
 
-/* Wait until a save under way is committed. Collective. Returns 0 or the failure of that save. */
+/* Wait until a save under way is committed. Collective. Returns 0 (none is under way, too) or its failure. */
 int ckpt_wait(ckpt *ck);
 
 /*
  * The run is finished: save the last step given to ckpt_step, and note it in the run's directory,
- * so that starting the job again ends at once (ckpt_restore says CKPT_COMPLETE). Collective.
+ * so that starting the job again ends at once (ckpt_restore says CKPT_COMPLETE). Collective. Returns 0 or
+ * the failure of the save or of the note.
  */
 int ckpt_complete(ckpt *ck);
 
-/* 1 when this rank has been asked to stop; ckpt_step will act on it. Local, cheap. */
+/* 1 when this process has received a stop signal; ckpt_step will act on it. Local, cheap. */
 int ckpt_should_stop(const ckpt *ck);
 
 /* Tell that this rank lives, from within a step that takes long. Local, cheap. */

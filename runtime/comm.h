@@ -14,24 +14,25 @@
  *	rc = ck_comm_agree(&comm, code, err);           ... told to all, then all act alike
  *	ck_comm_fini(&comm);
  *
- * Time. `timeout_ms` is how long another rank may be silent: each wait for a message, a reduction, or a
- * piece of a longer transfer has that long. Ranks inside a wait, or in ck_comm_listen, answer when they are
- * asked whether they are there; whoever neither sends nor answers is named. A rank that answers gets as
- * much time again: it may be waiting for a silent one itself, and will tell. So every wait ends within
- * twice timeout_ms, and nearly all within once. A process that was stopped as a whole (SIGSTOP, a suspended
- * job) does not count the time that it did not see.
+ * Time. `timeout_ms` is how long another rank may be silent: each wait for a message, a reduction,
+ * or a piece of a longer transfer has that long. Ranks inside a wait, or in ck_comm_listen, answer
+ * when they are asked whether they are there; whoever neither sends nor answers is named. A rank
+ * that answers gets as much time again: it may be waiting for a silent one itself, and will tell.
+ * So every wait ends within twice timeout_ms, and nearly all within once. A process that was
+ * stopped as a whole (SIGSTOP, a suspended job) does not count the time that it did not see.
  *
  * Death is final. When a rank is silent, the table reports a failure, ranks call different
- * collectives, or memory for a message is missing, the caller gets CK_EPEER and a text with the ranks
- * concerned, as far as it knows them; its neighbours in the collective and those who asked for it are sent
- * the same text; and `dead` is set: each later collective returns that code and text at once. The ranks'
- * fates differ: one may have finished the collective in which another died; it learns of it in one
- * of the next.
+ * collectives, or memory for a message is missing, the caller gets CK_EPEER and a text with the
+ * ranks concerned, as far as it knows them; its neighbours in the collective and those who asked
+ * for it are sent the same text; and `dead` is set: each later collective returns that code and
+ * text at once. The ranks' fates differ: one may have finished the collective in which another
+ * died; it learns of it in one of the next.
  *
  * Memory. What callers pass is theirs again when a call returns, failed or not: only the memory of
- * parcels is ever given to the communicator. After a death, receives are cancelled; sends and reductions
- * cannot be, so what they hold goes to `lost`, is looked at once more by ck_comm_fini, and is
- * leaked if the communicator still has it: a leak is harmless, a late write is not.
+ * parcels is ever given to the communicator. After a death, receives are cancelled; sends and
+ * reductions cannot be, so what they hold goes to `lost`, is looked at once more by ck_comm_fini,
+ * and is leaked if the communicator still has it: a leak is harmless, a late write is not. A dead
+ * ck_comm also leaves one receive behind, so that its communicator is not mistaken for a free one.
  *
  * A ck_comm belongs to one thread at a time. All ranks run machines of one byte order.
  */
@@ -62,9 +63,10 @@ struct ck_comm {
 	uint64_t timeout_ms;    /* may be changed between calls, alike on all ranks */
 
 	/*
-	 * May be NULL. Called about each 50 ms inside every wait, so that a rank can do small things
-	 * while it waits. It may use the table and parcels, no collective and no wait. Returns 0, or
-	 * a negative code with *err filled: the wait ends, the ck_comm is dead with that text.
+	 * May be NULL. Called about each 50 ms inside every wait, so that a rank can do small
+	 * things while it waits. It may use the table and parcels, no collective and no wait.
+	 * Returns 0, or a negative code with *err filled: the wait ends, the ck_comm is dead with
+	 * that text.
 	 */
 	int (*idle)(void *arg, struct ck_error *err);
 	void *idle_arg;
@@ -81,39 +83,46 @@ struct ck_comm {
  *
  *   timeout_ms  at least 1
  *
- * Local. Returns 0, idle is NULL; CK_EARG naming the member of the table that is not right; CK_ENOMEM.
- * `comm` needs ck_comm_fini only after a success.
+ * Local. Returns 0, idle is NULL; CK_EARG naming the member of the table that is not right;
+ * CK_ENOMEM. `comm` needs ck_comm_fini only after a success.
  */
 int ck_comm_init(struct ck_comm *comm, const struct ckpt_comm *table, uint64_t timeout_ms,
 		 struct ck_error *err);
 
-/* Let go. No parcel is in use any more. Local, no message. See "Memory" above for what is leaked. */
+/* Let go. No parcel is in use any more. Local, no message. What is leaked: see "Memory". */
 void ck_comm_fini(struct ck_comm *comm);
 
 /* Free what has come back of `lost`. Returns 1 when something has not, else 0. Local. */
 int ck_comm_sweep(struct ck_comm *comm);
 
-/* Free what fini had to leave, for those who have destroyed the communicator since. Local. */
+/*
+ * After fini, when the communicator is destroyed: free what was lost in a world of one rank. With
+ * more ranks it does nothing: others may still have messages for that memory. Local.
+ */
 void ck_comm_free_lost(struct ck_comm *comm);
 
 /* Returns 0, or CK_EPEER with the text of its death in *err. Local. */
 int ck_comm_check(const struct ck_comm *comm, struct ck_error *err);
 
 /*
- * Answer those who ask whether this rank is there: for long work between collectives. Local, cheap, may be called
- * often. Returns 0, or CK_EPEER when another rank has told that it gave up.
+ * Answer those who ask whether this rank is there: for long work between collectives. Local, cheap,
+ * may be called often. Returns 0, or CK_EPEER when another rank has told that it gave up.
  */
 int ck_comm_listen(struct ck_comm *comm, struct ck_error *err);
 
-/* Declare the communicator dead and tell those who asked. The first text stays. Returns CK_EPEER with that text in *err. */
+/*
+ * Declare the communicator dead and tell those who asked. The first text stays. Returns CK_EPEER
+ * with that text in *err.
+ */
 int ck_comm_die(struct ck_comm *comm, struct ck_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* ---- patience ---- */
 
 /*
- * For loops that poll several things: look, ck_wait_pause, look again. It spins briefly, then yields the
- * core, then sleeps for up to 200 us, so that crowded ranks get on and a wait of minutes costs little.
+ * For loops that poll several things: look, ck_wait_pause, look again. It spins briefly, then
+ * yields the core, then sleeps for up to 200 us (2 ms in waits of seconds), so that crowded ranks
+ * get on and a wait of minutes costs little.
  */
 struct ck_wait {
 	uint64_t limit_ns;  /* how long */
@@ -126,7 +135,10 @@ struct ck_wait {
 
 void ck_wait_begin(struct ck_wait *wait, uint64_t limit_ms);
 
-/* Returns 0: look again; 1: the time is up; negative: `idle` gave up, comm is dead, *err says why. */
+/*
+ * Returns 0: look again; 1: the time is up; negative: `idle` or another rank gave up, comm is dead,
+ * *err says why.
+ */
 int ck_wait_pause(struct ck_wait *wait, struct ck_comm *comm, struct ck_error *err);
 
 /* ---- parcels ---- */
@@ -134,9 +146,9 @@ int ck_wait_pause(struct ck_wait *wait, struct ck_comm *comm, struct ck_error *e
 #define CK_PARCEL_REQUESTS 32
 
 /*
- * Memory and the requests it belongs to: one receive, or one reduction, or up to CK_PARCEL_REQUESTS sends.
- * Fill `data`, start, test or wait until all have ended, then use it again. Works on a dead ck_comm
- * too, as long as the table does.
+ * Memory and the requests it belongs to: one receive, or one reduction, or up to CK_PARCEL_REQUESTS
+ * sends. Fill `data`, start, test or wait until all have ended, then use it again. Works on a dead
+ * ck_comm too, as long as the table does.
  */
 struct ck_parcel {
 	struct ckpt_message message; /* who sent the last receive that ended, and how much */
@@ -153,7 +165,10 @@ struct ck_parcel {
 /* NULL: no memory. */
 struct ck_parcel *ck_parcel_new(size_t capacity);
 
-/* Local and at once: cancels a receive; memory that the communicator still needs goes to comm->lost. */
+/*
+ * Local and at once: cancels a receive; memory that the communicator still needs goes to
+ * comm->lost.
+ */
 void ck_parcel_free(struct ck_comm *comm, struct ck_parcel *parcel);
 
 /* Start sending the first `bytes` bytes of data. Returns 0 or CK_EPEER. */
@@ -165,8 +180,9 @@ int ck_parcel_recv(struct ck_comm *comm, struct ck_parcel *parcel, int peer, int
 		   struct ck_error *err);
 
 /*
- * Start a reduction of `count` values over all ranks: data holds uint64_t in[count], then, when it has
- * ended, out[count], the largest of each. Ranks post reductions in the same order. Returns 0 or CK_EPEER.
+ * Start a reduction of `count` values over all ranks: data holds uint64_t in[count], then, when it
+ * has ended, out[count], the largest of each. Ranks post reductions in the same order. Returns 0 or
+ * CK_EPEER.
  */
 int ck_parcel_reduce(struct ck_comm *comm, struct ck_parcel *parcel, int count,
 		     struct ck_error *err);
@@ -175,8 +191,8 @@ int ck_parcel_reduce(struct ck_comm *comm, struct ck_parcel *parcel, int count,
 int ck_parcel_test(struct ck_comm *comm, struct ck_parcel *parcel, struct ck_error *err);
 
 /*
- * Wait until all requests of all n parcels have ended (NULL is skipped). limit_ms: as timeout_ms, see "Time".
- * Returns 0; CK_EPEER: "<what>: no answer from rank 3 within 600 s".
+ * Wait until all requests of all n parcels have ended (NULL is skipped). limit_ms: as timeout_ms,
+ * see "Time". Returns 0; CK_EPEER: "<what>: no answer from rank 3 within 600 s".
  */
 int ck_parcels_wait(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
 		    uint64_t limit_ms, const char *what, struct ck_error *err);
@@ -207,13 +223,16 @@ int ck_comm_allreduce_max(struct ck_comm *comm, uint64_t *values, int n, struct 
  *   code  0, or the negative code of this rank's failure
  *   err   in: the text of that failure (when err->code == code). Out: the agreed one
  *
- * Returns 0 when all gave 0. Otherwise, on all ranks alike, code and text of the lowest rank that failed:
- * "rank 3: <text>", "rank 3 (and 2 more): <text>"; without the "rank" when there is only one rank.
- * CK_EPEER also when ranks are silent.
+ * Returns 0 when all gave 0. Otherwise, on all ranks alike, code and text of the lowest rank that
+ * failed: "rank 3: <text>", "rank 3 (and 2 more): <text>"; without the "rank" when there is only
+ * one rank. CK_EPEER also when ranks are silent.
  */
 int ck_comm_agree(struct ck_comm *comm, int code, struct ck_error *err);
 
-/* Copy `bytes` bytes (alike everywhere) from root's `data` to everybody's. Returns 0 or CK_EPEER. */
+/*
+ * Copy root's `data` to everybody's; `bytes` is alike everywhere. Returns 0; CK_EPEER: data is
+ * undefined, except root's.
+ */
 int ck_comm_bcast(struct ck_comm *comm, int root, void *data, uint64_t bytes, struct ck_error *err);
 
 /*
@@ -232,7 +251,7 @@ int ck_comm_bcast_new(struct ck_comm *comm, int root, void **data, uint64_t *byt
  *   ranks  n ranks, ascending, the caller among them, alike on all of them
  *   root   index into `ranks`
  *
- * Two groups may overlap if the ranks they share call in the same order. Returns 0 or CK_EPEER.
+ * Two groups may overlap if the ranks they share call in the same order. Returns as ck_comm_bcast.
  */
 int ck_comm_bcast_group(struct ck_comm *comm, const int *ranks, int n, int root, void *data,
 			uint64_t bytes, struct ck_error *err);
@@ -251,8 +270,9 @@ struct ck_per_rank {
 void ck_per_rank_fini(struct ck_per_rank *per_rank);
 
 /*
- * Bring a byte string of each rank to root, along a tree: a rank holds for a while what the ranks below it
- * gave, up to half of everything; nobody ever has more than a few MiB of messages under way.
+ * Bring a byte string of each rank to root, along a tree: a rank holds for a while what the ranks
+ * below it gave, up to half of everything; nobody ever has more than a few MiB of messages under
+ * way.
  *
  *   out  root: filled on success, ends with ck_per_rank_fini. Elsewhere untouched, may be NULL
  *
@@ -274,8 +294,8 @@ int ck_comm_scatter(struct ck_comm *comm, int root, const struct ck_per_rank *in
 /* ---- one process alone ---- */
 
 /*
- * A table of one rank, for a process that has no others; it can send to itself. ck_self_free(out->ctx)
- * ends it. Local. Returns 0 or CK_ENOMEM.
+ * A table of one rank, for a process that has no others; it can send to itself.
+ * ck_self_free(out->ctx) ends it. Local. Returns 0 or CK_ENOMEM.
  */
 int ck_self_new(struct ckpt_comm *out, struct ck_error *err);
 void ck_self_free(void *ctx);

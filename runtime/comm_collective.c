@@ -161,8 +161,8 @@ void ck_per_rank_fini(struct ck_per_rank *per_rank)
 }
 
 /*
- * What passes through a rank: the bytes of its subtree, by place. First every rank learns the sizes of its
- * subtree, then all allocate and agree that they could, then the bytes travel.
+ * What passes through a rank: the bytes of its subtree, by place. First every rank learns the sizes
+ * of its subtree, then all allocate and agree that they could, then the bytes travel.
  */
 struct load {
 	struct ck_tree tree;
@@ -267,7 +267,7 @@ static int gather_bytes(struct load *load, struct ck_error *err)
 	return rc;
 }
 
-/* At root: room for everything, in rank order. Elsewhere: room for the subtree; a leaf needs none. */
+/* At root: room for all, in rank order. Elsewhere: room for the subtree; a leaf needs none. */
 static int gather_prepare(struct load *load, int root, const void *data, uint64_t **offsets,
 			  struct ck_error *err)
 {

@@ -6,7 +6,7 @@
 
 #include "open.h"
 
-/* A matched receive whose sender is gone never ends; this many looks are enough for one that can. */
+/* A matched receive whose sender is gone never ends; so often is enough for one that can. */
 #define CANCEL_TESTS 1000
 
 struct context {

@@ -50,7 +50,8 @@ static int prick_up(struct ck_comm *comm, struct ck_error *err)
 
 /*
  * After a death notes may still be on their way here. A receive that is left tells the owner of the
- * communicator that it is in use: else MPI gives its number, and with it the notes, to the next one.
+ * communicator that it is in use: else MPI gives its number, and with it the notes, to the next
+ * one.
  */
 static void keep_ear(struct ck_comm *comm)
 {

@@ -118,17 +118,34 @@ static void reduction_free(struct ck_threads *threads, struct reduction *reducti
 	free(reduction);
 }
 
+static void free_letters(struct rank *to)
+{
+	struct letter *letter, *next;
+
+	for (letter = TAILQ_FIRST(&to->arrived); letter; letter = next) {
+		next = TAILQ_NEXT(letter, next);
+		free(letter->copy);
+		free(letter);
+	}
+}
+
 void ck_threads_free(struct ck_threads *threads)
 {
+	struct reduction *reduction, *next_reduction;
+	struct request *request, *next_request;
+
 	if (!threads)
 		return;
 	for (int i = 0; i < threads->size; i++)
-		while (!TAILQ_EMPTY(&threads->ranks[i].arrived))
-			letter_free(&threads->ranks[i], TAILQ_FIRST(&threads->ranks[i].arrived));
-	while (!TAILQ_EMPTY(&threads->requests))
-		request_free(threads, TAILQ_FIRST(&threads->requests));
-	while (!TAILQ_EMPTY(&threads->reductions))
-		reduction_free(threads, TAILQ_FIRST(&threads->reductions));
+		free_letters(&threads->ranks[i]);
+	for (request = TAILQ_FIRST(&threads->requests); request; request = next_request) {
+		next_request = TAILQ_NEXT(request, all);
+		free(request);
+	}
+	for (reduction = TAILQ_FIRST(&threads->reductions); reduction; reduction = next_reduction) {
+		next_reduction = TAILQ_NEXT(reduction, next);
+		free(reduction);
+	}
 	pthread_mutex_destroy(&threads->lock);
 	free(threads);
 }

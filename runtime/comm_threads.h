@@ -7,8 +7,8 @@
  *	ck_threads_free(t);                     when no thread uses a table any more
  *
  * It keeps to <ckpt.h> to the letter, and is as strict as MPI may be: a message of more than
- * `eager_bytes` (4 KiB at first, as common MPI libraries) has been sent when its receiver has taken it, not
- * before; a shorter one at once.
+ * `eager_bytes` (4 KiB at first, as common MPI libraries) has been sent when its receiver has taken
+ * it, not before; a shorter one at once.
  *
  * All functions may be called from any thread at any time between new and free; each table only
  * from one thread at a time.
@@ -25,7 +25,10 @@ struct ck_threads;
 /* size >= 1. NULL: no memory. */
 struct ck_threads *ck_threads_new(int size);
 
-/* NULL is fine. Requests that have not ended end here; nothing is read or written for them any more. */
+/*
+ * NULL is fine. Requests that have not ended end here; nothing is read or written for them any
+ * more.
+ */
 void ck_threads_free(struct ck_threads *threads);
 
 /* The table of a rank; valid until ck_threads_free. */
@@ -38,15 +41,15 @@ struct ck_threads *ck_threads_of(void *ctx);
 void ck_threads_set_eager(struct ck_threads *threads, size_t eager_bytes);
 
 /*
- * The rank is gone: what it sent and nobody has received is dropped, nothing of it comes any more, what
- * is sent to it is never received, and each call with its table fails. What it gave to
+ * The rank is gone: what it sent and nobody has received is dropped, nothing of it comes any more,
+ * what is sent to it is never received, and each call with its table fails. What it gave to
  * reductions before stays given.
  */
 void ck_threads_kill(struct ck_threads *threads, int rank);
 
 /*
- * A table's `abort` kills all ranks, but does not end the process. Returns 1 and the first exit code if it was
- * called, else 0.
+ * A table's `abort` kills all ranks, but does not end the process. Returns 1 and the first exit
+ * code if it was called, else 0.
  */
 int ck_threads_aborted(struct ck_threads *threads, int *exit_code);
 

@@ -1,11 +1,12 @@
 /*
- * Binomial trees over ranks, and bytes that travel along their edges: what the collectives of comm.h are
- * made of. For comm_collective.c only.
+ * Binomial trees over ranks, and bytes that travel along their edges: what the collectives of
+ * comm.h are made of. For comm_collective.c only.
  *
- * A member's place is its distance from the root in the order of the group, so the members below place v
- * (itself included) are the places [v, v + span).
+ * A member's place is its distance from the root in the order of the group, so the members below
+ * place v (itself included) are the places [v, v + span).
  *
- * Every function returns 0, or CK_EPEER when the ck_comm has died; then go straight to ck_tree_finish.
+ * Every function returns 0, or CK_EPEER when the ck_comm has died; then go straight to
+ * ck_tree_finish.
  */
 #ifndef CK_COMM_TREE_H
 #define CK_COMM_TREE_H
@@ -49,8 +50,9 @@ struct ck_tree {
 };
 
 /*
- * The tree of a collective as this rank sees it. ranks: n of them, ascending, this one among them; NULL: all n.
- * root: index into ranks. Returns CK_EPEER if comm is dead already (no ck_tree_finish then).
+ * The tree of a collective as this rank sees it. ranks: n of them, ascending, this one among them;
+ * NULL: all n. root: index into ranks. Returns CK_EPEER if comm is dead already (no ck_tree_finish
+ * then).
  */
 int ck_tree_plant(struct ck_tree *tree, struct ck_comm *comm, enum ck_op op, const int *ranks,
 		  int n, int root, struct ck_error *err);

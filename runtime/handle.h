@@ -83,7 +83,7 @@ struct ckpt {
 	double wall_clock_before; /* training time of earlier incarnations */
 	double last_save_at;
 	double stall_seconds; /* how long training waited for the last save */
-	double save_seconds;  /* longest recent save; 0: none yet */
+	double save_seconds;  /* of the last save; 0: none yet */
 	double last_call_at;  /* of ckpt_step; 0: not called yet */
 	double longest_gap;   /* between recent calls of it */
 	double last_alive_at; /* of ckpt_alive */

@@ -266,6 +266,18 @@ static int open_directory(ckpt *ck, struct ck_error *err)
 	return ck_comm_agree(&ck->comm, rc, err);
 }
 
+/* Rank 0: under mpirun less is promised, and the run's first event says so. */
+static void note_launcher(const ckpt *ck)
+{
+	/* Set by Open MPI's daemons, 4 and 5, for the ranks that they start. */
+	bool mpirun = getenv("OMPI_MCA_orte_local_daemon_uri") || getenv("PRTE_LAUNCHED");
+
+	if (mpirun && *ck->set.job.job_id)
+		ck_note(ck, "launcher", 0,
+			"started by mpirun, not srun: a preemption's SIGTERM ends its daemons before the "
+			"ranks can save, so up to one interval may be lost");
+}
+
 static int open_collective(ckpt *ck, const struct ckpt_options *options, struct ck_error *err)
 {
 	int rc = start_io(ck, err);
@@ -279,6 +291,8 @@ static int open_collective(ckpt *ck, const struct ckpt_options *options, struct 
 	if (!rc && !ck->off)
 		rc = open_directory(ck, err);
 	ck->opened_at = ck->last_save_at = ck_now();
+	if (!rc && !ck->off)
+		note_launcher(ck);
 	return rc;
 }
 

@@ -43,7 +43,7 @@ enum ck_why {
 uint64_t ck_urge_pack(enum ck_urge urge, enum ck_why why, unsigned detail);
 void ck_urge_unpack(uint64_t word, enum ck_urge *urge, enum ck_why *why, unsigned *detail);
 
-/* Text of a reason: "signal 15", "time limit", "every 30m". `out` has 64 bytes. Returns out. */
+/* Text of a reason: "signal 15", "time limit", "interval". `out` has 64 bytes. Returns out. */
 char *ck_why_text(enum ck_why why, unsigned detail, char out[static 64]);
 
 /* Is a periodic save due? now and last in seconds of one clock; steps since the last save. */

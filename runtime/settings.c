@@ -14,11 +14,29 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
+/* Control characters and what is no UTF-8 become '?': a manifest holds text. */
+static void clean(char *text)
+{
+	size_t left = strlen(text);
+
+	while (left) {
+		int length = ck_utf8_sequence((const unsigned char *)text, left);
+
+		if (length < 1 || (unsigned char)*text < ' ' || *text == 127) {
+			*text = '?';
+			length = 1;
+		}
+		text += length;
+		left -= (size_t)length;
+	}
+}
+
 /* Copy, cut with "..." when it does not fit: for texts that only inform. */
 static void copy_cut(char *out, size_t size, const char *text)
 {
 	if ((size_t)snprintf(out, size, "%s", text) >= size)
 		memcpy(out + size - 4, "...", 4);
+	clean(out);
 }
 
 static int load_job(ck_getenv get, struct ck_job *job, struct ck_error *err)
@@ -238,6 +256,7 @@ static int set_name(const char *name, struct ck_settings *out, struct ck_error *
 		return ck_fail(err, CK_EARG, "run name: %s: longer than %zu characters", name,
 			       sizeof(out->name) - 1);
 	strcpy(out->name, name);
+	clean(out->name);
 	return 0;
 }
 

@@ -9,15 +9,16 @@
 #	done_testing				# prints the plan; at exit all jobs of this test are cancelled
 #
 # Every wait has a deadline in seconds, polls, and on failure prints a "# ..." line and returns 1.
-# Several tests may use the cluster at once, so nothing here looks at jobs that others submitted.
+# Tests case-*.t may use the cluster at once, so nothing here looks at jobs that others submitted;
+# one last-*.t at a time has it alone.
 
 set -u
 
 CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 MINICLUSTER=$CLUSTER_DIR/../../contrib/minicluster
-TEST_NAME=$(basename "$0" .sh)
+TEST_NAME=$(basename "$0" .t)
 CMD_SECONDS=${CMD_SECONDS:-120}		# longest time for one as_user command
-POLL_SECONDS=0.1
+POLL_SECONDS=0.2
 tap_count=0 tap_failed=0 tap_planned=''
 CASE=''
 
@@ -85,11 +86,15 @@ new_case() {
 	mkdir -p "$CASE" && chown -R ckptuser: "${CASE%/*}"
 }
 
-# submit FILE [SBATCH-ARGUMENT...]: prints the job id. FILE is relative to $CASE.
+# submit FILE [SBATCH-ARGUMENT...]: prints the job id. FILE is relative to $CASE; what sbatch says
+# goes to submit.err there.
 submit() {
 	local file=$1 job
 	shift
-	job=$(as_user sbatch --parsable "$@" "$file") || return 1
+	job=$(as_user sbatch --parsable "$@" "$file" 2>"$CASE/submit.err") || {
+		tap_diag "$(cat "$CASE/submit.err")" >&2
+		return 1
+	}
 	echo "${job%%;*}" | tee -a "$JOBS_FILE"
 }
 
@@ -103,7 +108,11 @@ preempt() {
 }
 
 # job_field JOB FIELD: as `scontrol show job` has it (JobState, Restarts, Reason, ExitCode, NodeList, ...).
-job_field() { slurm scontrol -o show job "$1" 2>/dev/null | head -1 | tr ' ' '\n' | sed -n "s/^$2=//p" | head -1; }
+job_field() {
+	local all
+	all=" $(slurm scontrol -o show job "$1" 2>/dev/null)"
+	[[ ${all%%$'\n'*} =~ \ $2=([^ ]*) ]] && echo "${BASH_REMATCH[1]}"
+}
 
 # poll SECONDS COMMAND...: until COMMAND succeeds.
 poll() {
@@ -128,10 +137,12 @@ wait_field() {
 wait_state() { wait_field "$1" JobState "$2" "$3"; }
 
 # wait_end JOB SECONDS: until it is in a final state (a requeued job is not).
-wait_end() { wait_state "$1" 'COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY' "$2"; }
+FINAL='COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY'
+wait_end() { wait_state "$1" "$FINAL" "$2"; }
 
 # wait_restart JOB COUNT SECONDS: until it runs for the COUNT-th time after the first.
-# hurry it there: a requeued job waits 16 s (cred_expire), which its owner may cut short.
+# hurry it there: a requeued job waits 16 s (cred_expire), which its owner may cut short, but not
+# while a slurmstepd of the last start is still about: it holds PMIx's socket of the step.
 wait_restart() {
 	wait_field "$1" Restarts "$2" "$3" || return 1
 	poll "$3" hurry "$1" && return
@@ -139,10 +150,26 @@ wait_restart() {
 	return 1
 }
 
+# wait_last_end JOB SECONDS: wait_end, and hurry it through the restarts until there.
+wait_last_end() {
+	local end=$((SECONDS + $2))
+	until job_field_is "$1" JobState "$FINAL"; do
+		[ $SECONDS -lt $end ] || break
+		hurry "$1"
+		sleep $POLL_SECONDS
+	done
+	wait_end "$1" 0
+}
+
+stepd_of() { ps -eo args | grep -q "^slurmstepd: \[$(job_field "$1" JobId)\."; }
+
 hurry() {
 	case $(job_field "$1" JobState) in
 	RUNNING | COMPLETED | FAILED | TIMEOUT) return 0 ;;
-	PENDING) ! job_field_is "$1" Reason BeginTime || slurm scontrol update jobid="$1" StartTime=now 2>/dev/null ;;
+	PENDING)
+		! job_field_is "$1" Reason BeginTime || stepd_of "$1" ||
+			slurm scontrol update jobid="$1" StartTime=now 2>/dev/null
+		;;
 	esac
 	return 1
 }
@@ -194,6 +221,10 @@ end_jobs() {
 [ "$(id -u)" = 0 ] || tap_skip_all "the cluster tests need root (for contrib/minicluster)"
 "$MINICLUSTER" status >/dev/null 2>&1 || tap_skip_all "no cluster; start one with: contrib/minicluster up"
 eval "$("$MINICLUSTER" env)"
+# last-*.t has the cluster for itself, which prove's rules alone do not give it.
+exec 9<"$MINICLUSTER_DIR"
+case $TEST_NAME in last-*) share=--exclusive ;; *) share=--shared ;; esac
+flock $share --timeout 1200 9 || tap_skip_all "other tests have held the cluster for 20 minutes"
 JOBS_FILE=$(mktemp)
 trap end_jobs EXIT
 trap 'exit 130' INT TERM

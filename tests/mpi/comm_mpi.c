@@ -1,5 +1,6 @@
 /*
- * The table over MPI, and the collectives over it: mpirun -n N comm_mpi, any N. Rank 0 prints for all.
+ * The table over MPI, and the collectives over it: mpirun -n N comm_mpi, any N. Rank 0 prints for
+ * all.
  */
 #include "comm_mpi.h"
 

@@ -73,7 +73,8 @@ void comm_case_busy(struct ck_comm *comm, struct comm_report *report)
 	expect(rc == 0, "busy: listening: %d: %s", rc, err.text);
 	rc = ck_comm_barrier(comm, &err);
 	expect(rc == 0, "busy: %d: %s", rc, err.text);
-	expect(now_ms() >= until, "busy: nobody waited for the busy rank");
+	rc = ck_comm_bcast(comm, comm->table.size - 1, &until, sizeof(until), &err);
+	expect(rc == 0 && now_ms() >= until, "busy: %d: nobody waited for the busy rank", rc);
 }
 
 /* ---- misfits ---- */
@@ -228,7 +229,9 @@ void comm_case_silent(struct ck_comm *comm, int which, int silent, struct comm_r
 	char name[32];
 	int rc;
 
-	/* Ranks come at different times: who waits for a late one must not take it for the silent. */
+	/*
+	 * Ranks come at different times: who waits for a late one must not take it for the silent.
+	 */
 	nanosleep(&late, NULL);
 	begun = now_ms();
 	rc = silent_calls[which].call(comm, &err);

@@ -168,8 +168,20 @@ static void precedence(void)
 	is_str(set.name, "b", "and names the run");
 }
 
+static void dirty_texts(void)
+{
+	struct ckpt_options options = {.struct_size = sizeof(options), .dir = "/runs/a\nb\xff"};
+
+	ENV("SLURM_JOB_ID", "12", "SLURM_CLUSTER_NAME", "mini", "SLURM_JOB_NODELIST", "n[1-2]\x1b[31m");
+	is_int(load(&options), 0, "control characters in names");
+	is_str(set.job.nodes, "n[1-2]?[31m", "do not reach a manifest");
+	is_str(set.name, "a?b?", "nor does what is no UTF-8");
+	is_str(set.dir, "/runs/a\nb\xff", "the path stays what it is");
+}
+
 int main(void)
 {
+	dirty_texts();
 	bad_options();
 	bad_environment();
 	off();

@@ -1,0 +1,241 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "place.h"
+#include "plugin.h"
+#include "script.h"
+#include "start.h"
+
+/* sbatch's own limit for a script is 4 MiB; its #SBATCH lines stand in front. */
+#define SCRIPT_BYTES (1 << 20)
+#define ARGS_MAX 4096
+
+extern char **environ;
+
+/* What was set so that sbatch reads it, and is taken away again before the job is made. */
+static struct {
+	bool is_sbatch;
+	bool requeue, append; /* set by us */
+	bool doubt;           /* the script could not be looked at */
+	bool says_requeue, says_open_mode;
+} arranged;
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Variables that a job has been given for itself. */
+static bool is_inherited(const char *variable)
+{
+	static const char *const ours[] = {
+		"SLURM_CKPT_",
+		"SLURM_SPANK_CKPT_",
+		"_SLURM_SPANK_OPTION_ckpt_",
+		"SLURM_SPANK__SLURM_SPANK_OPTION_ckpt_",
+	};
+	static const char *const of_people[] = {"SLURM_CKPT_TIMEOUT=", "SLURM_CKPT_IO_FAULT="};
+
+	for (size_t i = 0; i < sizeof(of_people) / sizeof(of_people[0]); i++) {
+		if (begins(variable, of_people[i]))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (begins(variable, ours[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A job submitted from within a job is a job of its own. */
+static void forget_outer_job(void)
+{
+	char name[256];
+	char **variable = environ;
+
+	if (!getenv("SLURM_JOB_ID"))
+		return;
+	if (getenv(CK_ENV_KILL_SET))
+		unsetenv("SLURM_KILL_BAD_EXIT");
+	if (getenv(CK_ENV_APPENDED))
+		unsetenv("SLURM_OPEN_MODE");
+	while (*variable) {
+		size_t len = strcspn(*variable, "=");
+
+		if (is_inherited(*variable) && len < sizeof(name)) {
+			memcpy(name, *variable, len);
+			name[len] = '\0';
+			unsetenv(name); /* closes the gap: the next one is here now */
+		} else {
+			variable++;
+		}
+	}
+}
+
+/* Whole regular file, at most `size` - 1 bytes, NUL behind. Returns its length or -1. */
+static ssize_t read_text(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = 0, n;
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -1;
+	}
+	while ((size_t)len + 1 < size && (n = read(fd, out + len, size - 1 - (size_t)len)) > 0)
+		len += n;
+	close(fd);
+	out[len] = '\0';
+	return len;
+}
+
+/*
+ * Look at our own command line and the script in it: the first argument that is a file which begins
+ * with "#!". What stands before it are options of sbatch, what follows are the script's.
+ */
+static void look(struct ck_says *line, struct ck_says *script, bool *found)
+{
+	char *args = malloc(SCRIPT_BYTES), *text = malloc(SCRIPT_BYTES);
+	ssize_t len = args && text ? read_text("/proc/self/cmdline", args, SCRIPT_BYTES) : -1;
+	char *arg = args;
+
+	*found = false;
+	for (int i = 0; len > 0 && arg < args + len && i < ARGS_MAX && !*found; i++) {
+		ssize_t bytes = *arg != '-' && i > 0 ? read_text(arg, text, SCRIPT_BYTES) : -1;
+
+		if (bytes > 2 && begins(text, "#!")) {
+			ck_says_script(script, text, (size_t)bytes);
+			*found = true;
+		}
+		ck_says_word(line, arg);
+		arg += strlen(arg) + 1;
+	}
+	free(args);
+	free(text);
+}
+
+/* As Slurm will find it, as far as one can see that before: command line, environment, script. */
+static bool will_be_on(const struct ck_says *line, const struct ck_says *script)
+{
+	const char *env = getenv("SBATCH_CKPT");
+
+	if (line->ckpt)
+		return line->ckpt_on;
+	if (env)
+		return strcmp(env, "off") != 0;
+	if (script->ckpt)
+		return script->ckpt_on;
+	return line->other || script->other || ck_plugin()->site.on;
+}
+
+/*
+ * sbatch reads SBATCH_REQUEUE and SBATCH_OPEN_MODE after the script and lets them win, so they are
+ * set only where nobody has said anything.
+ */
+static void arrange(void)
+{
+	struct ck_says line = {false}, script = {false};
+	const char *never = getenv("SBATCH_CKPT_REQUEUE");
+	bool found;
+
+	look(&line, &script, &found);
+	if (!will_be_on(&line, &script))
+		return;
+	arranged.doubt = !found && !line.wrap;
+	arranged.says_requeue = line.requeue || script.requeue || getenv("SBATCH_REQUEUE") ||
+				getenv("SBATCH_NO_REQUEUE") || (never && strcmp(never, "no") == 0);
+	arranged.says_open_mode = line.open_mode || script.open_mode || getenv("SBATCH_OPEN_MODE");
+	if (arranged.doubt)
+		return;
+	arranged.requeue = !arranged.says_requeue && !setenv("SBATCH_REQUEUE", "1", 1);
+	arranged.append = !arranged.says_open_mode && !setenv("SBATCH_OPEN_MODE", "append", 1);
+}
+
+void ck_alloc_init(void)
+{
+	arranged.is_sbatch = strncmp(program_invocation_short_name, "salloc", 6) != 0;
+	forget_outer_job();
+	ck_spankopts_defaults(arranged.is_sbatch ? "SBATCH" : "SALLOC");
+	if (arranged.is_sbatch)
+		arrange();
+}
+
+static void say_arranged(void)
+{
+	static bool said;
+	bool requeue = arranged.requeue, append = arranged.append;
+
+	if (said || !arranged.is_sbatch)
+		return;
+	said = true;
+	if (requeue || append)
+		slurm_info("ckpt: %s%s%s", requeue ? "the job may be requeued" : "",
+			   requeue && append ? ", " : "",
+			   append ? "its output is appended to the file" : "");
+	else if (!arranged.says_requeue || !arranged.says_open_mode)
+		slurm_info(
+			"ckpt: the batch script could not be examined; if it does not have them, "
+			"add%s%s",
+			arranged.says_requeue ? "" : " --requeue",
+			arranged.says_open_mode ? "" : " --open-mode=append");
+}
+
+/* The directory as the job needs it: absolute, and chosen where $SCRATCH has the user's value. */
+static int forward_dir(spank_t spank, const struct ck_opts *opts, struct ck_error *err)
+{
+	char cwd[PATH_MAX], dir[PATH_MAX];
+	bool surprise;
+	int rc;
+
+	if (!ck_opts_has(opts, CK_OPT_DIR) && ck_plugin()->site.root[0])
+		return 0; /* the site's; made of words that only the job knows */
+	if (!getcwd(cwd, sizeof(cwd)))
+		return ck_fail_errno(err, errno, "current directory");
+	rc = ck_place_base(opts, getenv("SCRATCH"), cwd, dir, &surprise, err);
+	if (rc)
+		return rc;
+	if (surprise)
+		slurm_info("ckpt: checkpoints go to %s; --ckpt-dir or $SCRATCH change that", dir);
+	ck_spankopts_forward(spank, CK_OPT_DIR, dir);
+	return 0;
+}
+
+void ck_alloc_post_opt(spank_t spank)
+{
+	struct ck_opts opts = ck_spankopts_effective();
+	struct ck_error err = CK_ERROR_INIT;
+	char now[24];
+
+	ck_spankopts_defaults_done();
+	if (arranged.requeue)
+		unsetenv("SBATCH_REQUEUE");
+	if (arranged.append)
+		unsetenv("SBATCH_OPEN_MODE");
+	if (!opts.on) {
+		for (int opt = 0; opt < CK_OPT_COUNT; opt++)
+			ck_spankopts_forward(spank, (enum ck_opt)opt, NULL);
+		if (ck_plugin()->site.on)
+			ck_spankopts_forward(spank, CK_OPT_CKPT, "off");
+		return;
+	}
+	ck_spankopts_forward(spank, CK_OPT_CKPT, "on");
+	if (ck_spankopts_bad() || forward_dir(spank, &opts, &err)) {
+		slurm_error("ckpt: %s", ck_spankopts_bad() ? ck_spankopts_bad() : err.text);
+		exit(1);
+	}
+	snprintf(now, sizeof(now), "%lld", (long long)time(NULL));
+	spank_job_control_setenv(spank, CK_SUBMITTED, now, 1);
+	if (arranged.append)
+		spank_job_control_setenv(spank, CK_APPENDED, "1", 1);
+	say_arranged();
+}

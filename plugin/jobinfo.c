@@ -1,0 +1,242 @@
+#include "jobinfo.h"
+
+#include <errno.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define VERSION_AT_LEAST(major, minor) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(major, minor, 0))
+
+#if VERSION_AT_LEAST(24, 11)
+#define slurm_get_errno() errno
+#endif
+
+#if VERSION_AT_LEAST(26, 5)
+#define slurm_free_ctl_conf(conf) slurm_free_conf(conf)
+#endif
+
+#if VERSION_AT_LEAST(25, 11)
+#define JOB_ID(info) ((info)->step_id.job_id)
+#else
+#define JOB_ID(info) ((info)->job_id)
+#endif
+
+/* A job without a limit ends, for Slurm, a year from its start. */
+#define NO_LIMIT_SECONDS (300 * 86400)
+
+static enum ck_job_state state_of(uint32_t job_state)
+{
+	switch (job_state & JOB_STATE_BASE) {
+	case JOB_RUNNING:
+	case JOB_SUSPENDED:
+		return CK_JOB_RUNNING;
+	case JOB_TIMEOUT:
+		return CK_JOB_TIMEOUT;
+	case JOB_CANCELLED:
+		return CK_JOB_CANCELLED;
+	case JOB_PENDING:
+		return CK_JOB_PENDING;
+	default:
+		return CK_JOB_ENDED;
+	}
+}
+
+static void copy(const job_info_t *info, struct ck_jobinfo *out)
+{
+	bool in_array = info->array_job_id != 0 && info->array_task_id != NO_VAL;
+	bool limited = info->time_limit != INFINITE && info->end_time != 0 &&
+		       info->end_time - info->start_time < NO_LIMIT_SECONDS;
+
+	*out = (struct ck_jobinfo){
+		.job_id = JOB_ID(info),
+		.array_job = in_array ? info->array_job_id : 0,
+		.array_task = in_array ? info->array_task_id : CK_NO_TASK,
+		.het_job = info->het_job_id,
+		.restarts = info->restart_cnt,
+		.start = info->start_time,
+		.submit = info->submit_time,
+		.end = limited ? info->end_time : 0,
+		.preempted = info->preempt_time,
+		.state = state_of(info->job_state),
+		.batch = info->batch_flag != 0,
+		.may_requeue = info->requeue != 0,
+	};
+	snprintf(out->name, sizeof(out->name), "%s", info->name ? info->name : "");
+	snprintf(out->partition, sizeof(out->partition), "%s",
+		 info->partition ? info->partition : "");
+}
+
+static int fail(const char *what, int errnum, struct ck_error *err)
+{
+	return ck_fail(err, errnum == ESLURM_INVALID_JOB_ID ? CK_ENOENT : CK_EIO, "%s: %s", what,
+		       slurm_strerror(errnum));
+}
+
+static int load_job(uint32_t job_id, job_info_msg_t **msg)
+{
+#if VERSION_AT_LEAST(26, 5)
+	slurm_step_id_t wanted = SLURM_STEP_ID_INITIALIZER;
+
+	wanted.job_id = job_id;
+	return slurm_load_job(msg, wanted, SHOW_ALL);
+#else
+	return slurm_load_job(msg, job_id, SHOW_ALL);
+#endif
+}
+
+int ck_jobinfo_load(uint32_t job_id, struct ck_jobinfo *out, struct ck_error *err)
+{
+	job_info_msg_t *msg = NULL;
+	int rc = CK_ENOENT;
+
+	if (load_job(job_id, &msg))
+		return fail("job information", slurm_get_errno(), err);
+	/* The id of an array, which one element has too, brings all elements. */
+	for (uint32_t i = 0; rc && i < msg->record_count; i++) {
+		if (JOB_ID(&msg->job_array[i]) == job_id) {
+			copy(&msg->job_array[i], out);
+			rc = 0;
+		}
+	}
+	slurm_free_job_info_msg(msg);
+	return rc ? ck_fail(err, rc, "job information: no job %u", job_id) : 0;
+}
+
+/* An array element by its own name: the id of the last one names the whole array. */
+static void print_id(const struct ck_jobinfo *job, char id[static 32])
+{
+	if (job->array_task != CK_NO_TASK)
+		snprintf(id, 32, "%u_%u", job->array_job, job->array_task);
+	else
+		snprintf(id, 32, "%u", job->het_job ? job->het_job : job->job_id);
+}
+
+/* `flags`: 0, or JOB_REQUEUE_HOLD. */
+static int requeue(const struct ck_jobinfo *job, uint32_t flags, struct ck_error *err)
+{
+	job_array_resp_msg_t *resp = NULL;
+	int errnum = 0;
+	char id[32];
+
+	print_id(job, id);
+	if (slurm_requeue2(id, flags, &resp))
+		errnum = slurm_get_errno();
+	for (uint32_t i = 0; resp && !errnum && i < resp->job_array_count; i++)
+		errnum = (int)resp->error_code[i];
+	if (resp)
+		slurm_free_job_array_resp(resp);
+	if (errnum == 0 || errnum == ESLURM_JOB_PENDING)
+		return 0;
+	return ck_fail(err, CK_EIO, "%s", slurm_strerror(errnum));
+}
+
+int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err)
+{
+	return requeue(job, 0, err);
+}
+
+/* A comment that cannot be set is no reason to let the job run on in circles. */
+static void set_comment(const struct ck_jobinfo *job, const char *text)
+{
+	job_array_resp_msg_t *resp = NULL;
+	job_desc_msg_t update;
+	char id[32], comment[CK_ERROR_TEXT];
+
+	print_id(job, id);
+	snprintf(comment, sizeof(comment), "ckpt: %s", text);
+	slurm_init_job_desc_msg(&update);
+	update.job_id_str = id;
+	update.comment = comment;
+	if (slurm_update_job2(&update, &resp) == 0 && resp)
+		slurm_free_job_array_resp(resp);
+}
+
+int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err)
+{
+	set_comment(job, reason);
+	return requeue(job, JOB_REQUEUE_HOLD, err);
+}
+
+#if VERSION_AT_LEAST(24, 5)
+/* The partition's own mode, NO_VAL16 when it has none. */
+static uint16_t partition_preempt_mode(const char *name)
+{
+	partition_info_msg_t *msg = NULL;
+	uint16_t mode = NO_VAL16;
+
+	if (slurm_load_partitions(0, &msg, SHOW_ALL))
+		return PREEMPT_MODE_OFF;
+	for (uint32_t i = 0; i < msg->record_count; i++) {
+		if (strcmp(msg->partition_array[i].name, name) == 0)
+			mode = msg->partition_array[i].preempt_mode;
+	}
+	slurm_free_partition_info_msg(msg);
+	return mode;
+}
+
+/* A QOS, whose mode only the accounting database tells, is a doubt. */
+bool ck_jobinfo_grace_requeues(const struct ck_jobinfo *job)
+{
+	slurm_conf_t *conf = NULL;
+	bool by_partition;
+	uint16_t mode;
+
+	if (!job->preempted || !job->may_requeue || slurm_load_ctl_conf(0, &conf))
+		return false;
+	by_partition = conf->preempt_type && strstr(conf->preempt_type, "partition_prio");
+	mode = partition_preempt_mode(job->partition);
+	if (mode == NO_VAL16)
+		mode = conf->preempt_mode;
+	slurm_free_ctl_conf(conf);
+	return by_partition && (mode & PREEMPT_MODE_REQUEUE);
+}
+#else
+bool ck_jobinfo_grace_requeues(const struct ck_jobinfo *job)
+{
+	(void)job;
+	return false;
+}
+#endif
+
+int ck_jobinfo_signal_batch(const struct ck_jobinfo *job, int signal, struct ck_error *err)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "%u", job->job_id);
+	if (slurm_kill_job2(id, (uint16_t)signal, KILL_JOB_BATCH, NULL))
+		return fail("signal to the batch script", slurm_get_errno(), err);
+	return 0;
+}
+
+static int load_steps(uint32_t job_id, job_step_info_response_msg_t **msg)
+{
+#if VERSION_AT_LEAST(25, 11)
+	slurm_step_id_t wanted = SLURM_STEP_ID_INITIALIZER;
+
+	wanted.job_id = job_id;
+	return slurm_get_job_steps(&wanted, msg, SHOW_ALL);
+#else
+	return slurm_get_job_steps(0, job_id, NO_VAL, msg, SHOW_ALL);
+#endif
+}
+
+int ck_jobinfo_steps(uint32_t job_id, uint32_t steps[static CK_STEPS_MAX], size_t *count,
+		     struct ck_error *err)
+{
+	job_step_info_response_msg_t *msg = NULL;
+
+	if (load_steps(job_id, &msg))
+		return fail("step information", slurm_get_errno(), err);
+	*count = 0;
+	for (uint32_t i = 0; i < msg->job_step_count && *count < CK_STEPS_MAX; i++) {
+		const slurm_step_id_t *id = &msg->job_steps[i].step_id;
+
+		if (id->job_id == job_id && id->step_id < SLURM_MAX_NORMAL_STEP_ID)
+			steps[(*count)++] = id->step_id;
+	}
+	slurm_free_job_step_info_response_msg(msg);
+	return 0;
+}

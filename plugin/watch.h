@@ -1,0 +1,25 @@
+/*
+ * The end of an srun step, in srun: is the job requeued, and is that said.
+ *
+ * Two things look for it. An exit handler of srun, which knows its exact exit code and runs before
+ * the batch script goes on. And, for programs that are not asked to stop before the time limit, a
+ * thread that sleeps until shortly before it: at the limit itself the batch shell dies of its
+ * SIGTERM and srun is killed with it, before any handler of srun could run.
+ */
+#ifndef CK_WATCH_H
+#define CK_WATCH_H
+
+#include "jobinfo.h"
+#include "start.h"
+
+struct ck_watch {
+	struct ck_start start; /* opened; its opts are not used */
+	uint32_t step_id;
+	struct ck_jobinfo noted; /* the job when the step began */
+	int32_t most;            /* --ckpt-requeue */
+};
+
+/* Watch this process's step from now on. Copies. Once per process: later calls do nothing. */
+void ck_watch_start(const struct ck_watch *watch);
+
+#endif
