@@ -23,7 +23,7 @@ ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DCK_VERSION='"$(VERSION)"' $(WARN) $(CFL
 	$(if $(SANITIZE_$(VARIANT)),$(SANITIZE_$(VARIANT)) -O1,$(HARDEN)) \
 	-fPIC -ffunction-sections -fdata-sections -pthread -MMD -MP -Ilib -Iruntime
 ALL_LDFLAGS := $(SANITIZE_$(VARIANT)) -pthread -Wl,-z,relro -Wl,-z,now $(LDFLAGS)
-LIBS := -lcjson -lcrypto -lz
+LIBS := -lcjson -lcrypto -lz -lm
 
 # What is there to build with.
 has = $(shell printf '%s\n' '$(1)' | $(2) -E -x c - >/dev/null 2>&1 && echo yes)
@@ -49,6 +49,9 @@ CMD_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/cmd_*.c))
 PLUGIN_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard plugin/*.c))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%.t,$(wildcard tests/unit/*.c))
+FUZZ := $(filter-out replay,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)))
+FUZZ_REPLAY := $(patsubst %,$(B)/tests/fuzz/%.t,$(FUZZ))
+BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
 PLUGIN_UNIT := $(patsubst tests/plugin/%.c,$(B)/tests/plugin/%.t,$(wildcard tests/plugin/*.c))
 MPI_UNIT := $(patsubst tests/mpi/%.c,$(B)/tests/mpi/%.bin,$(wildcard tests/mpi/*.c))
 
@@ -60,7 +63,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all check check-full check-unit check-mpi check-plugin asan tsan lint format layers demo \
+.PHONY: all fuzz check check-full check-unit check-mpi check-plugin asan tsan lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -81,7 +84,7 @@ $(B)/%.o: %.c
 
 $(B)/runtime/comm_mpi.o $(B)/tests/mpi/%.o $(B)/contrib/examples/train/%.o: CC := $(MPICC)
 $(B)/plugin/%.o $(B)/tests/plugin/%.o: ALL_CFLAGS += $(SLURM_CFLAGS) -Iplugin
-$(B)/tests/%.o: ALL_CFLAGS += -Itests/support
+$(B)/tests/%.o: ALL_CFLAGS += -Itests/support -Itests/fuzz
 # Bit-exact training: no fused multiply-add where the compiler likes one.
 $(B)/contrib/examples/train/%.o: ALL_CFLAGS += -ffp-contract=off
 
@@ -121,6 +124,12 @@ $(B)/train: $(patsubst %.c,$(B)/%.o,$(wildcard contrib/examples/train/*.c)) $(B)
 $(B)/tests/unit/%.t: $(B)/tests/unit/%.o $(SUPPORT_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
+$(B)/tests/fuzz/%.t: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
+$(BENCH): $(B)/tests/bench/%: $(B)/tests/bench/%.o $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
 $(B)/tests/mpi/%.bin: $(B)/tests/mpi/%.o $(B)/runtime/comm_mpi.o $(SUPPORT_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(MPICC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
@@ -129,15 +138,24 @@ $(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGI
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all $^ -o $@ $(LIBS)
 
 PROVE := prove --timer
-check-unit: $(UNIT) $(B)/ckpt
-	$(PROVE) $(UNIT)
+check-unit: $(UNIT) $(FUZZ_REPLAY) $(B)/ckpt
+	$(PROVE) $(UNIT) $(FUZZ_REPLAY)
 
-check-build: all $(UNIT) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
+check-build: all $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
 
 check: check-build
 	tests/run $(B) fast
 check-full: check-build
 	tests/run $(B) full
+
+# libFuzzer over each target; new inputs go to build/fuzz/<target>/. FUZZ_SECONDS=600 make fuzz
+FUZZ_SECONDS ?= 60
+fuzz: $(patsubst %,fuzz-%,$(FUZZ))
+fuzz-%: tests/fuzz/%.c $(wildcard lib/*.[ch])
+	@mkdir -p build/fuzz/$*
+	$(Q)clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -Ilib -Itests/fuzz \
+		$< $(wildcard lib/*.c) -o build/fuzz/$*.bin $(LIBS)
+	build/fuzz/$*.bin -max_total_time=$(FUZZ_SECONDS) -max_len=16384 build/fuzz/$* tests/fuzz/corpus/$*
 
 asan tsan:
 	$(MAKE) VARIANT=$@ check-unit

@@ -178,4 +178,20 @@ int ck_shard_read(const struct ck_io *io, const struct ck_shard *shard,
 		  const struct ck_expected *expected, enum ck_level level, void *const *dst,
 		  ck_progress progress, void *progress_arg, struct ck_error *err);
 
+/* Takes the next bytes of a file. Returns 0, or a code that ends the reading. */
+typedef int (*ck_consumer)(void *arg, uint64_t offset, const void *data, size_t bytes,
+			   struct ck_error *err);
+
+/*
+ * Read the whole file once, front to back, header and all, and hand each piece on as soon as it is
+ * there: it is verified only when the last one is, with the answer. For whoever knows already what
+ * stands where. Returns as ck_shard_read; CK_ENOENT; what the consumer returned.
+ */
+int ck_shard_stream(const struct ck_io *io, const char *path, const struct ck_expected *expected,
+		    enum ck_level level, ck_consumer consumer, void *arg, struct ck_error *err);
+
+/* Are these the digests that were expected? Returns 0; CK_EDIGEST naming path, range and both. */
+int ck_expected_check(const char *path, const struct ck_expected *expected,
+		      const struct ck_digests *got, enum ck_level level, struct ck_error *err);
+
 #endif

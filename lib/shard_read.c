@@ -103,44 +103,6 @@ static void scatter(const struct ck_shard_job *job, size_t *next, const char *da
 	}
 }
 
-static int compare_chunks(const char *path, const struct ck_expected *expected,
-			  const struct ck_digests *got, struct ck_error *err)
-{
-	uint64_t count = ck_chunk_count(got->bytes, got->chunk_bytes);
-
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t begin = i * got->chunk_bytes, end = begin + got->chunk_bytes;
-
-		if (got->chunk_crc32[i] == expected->chunk_crc32[i])
-			continue;
-		return ck_fail(err, CK_EDIGEST,
-			       "%s: chunk %" PRIu64 ", bytes [%" PRIu64 ", %" PRIu64
-			       "): crc32 is %08" PRIx32 ", %08" PRIx32 " was written",
-			       path, i, begin, end < got->bytes ? end : got->bytes,
-			       got->chunk_crc32[i], expected->chunk_crc32[i]);
-	}
-	return 0;
-}
-
-static int compare_digests(const char *path, const struct ck_expected *expected,
-			   const struct ck_digests *got, enum ck_level level, struct ck_error *err)
-{
-	int rc = compare_chunks(path, expected, got, err);
-
-	if (rc)
-		return rc;
-	if (got->crc32 != expected->crc32)
-		return ck_fail(err, CK_EDIGEST,
-			       "%s: bytes [0, %" PRIu64 "): crc32 is %08" PRIx32 ", %08" PRIx32
-			       " was written",
-			       path, got->bytes, got->crc32, expected->crc32);
-	if (level == CK_LEVEL_SHA256 && strcmp(got->sha256, expected->sha256) != 0)
-		return ck_fail(err, CK_EDIGEST,
-			       "%s: bytes [0, %" PRIu64 "): sha256 is %s, %.64s was written", path,
-			       got->bytes, got->sha256, expected->sha256);
-	return 0;
-}
-
 /* All bytes have come: are they the right ones? */
 static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_digest *digest)
 {
@@ -150,7 +112,7 @@ static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_
 		job->rc = ck_digest_final(digest, &got, &job->err);
 	if (job->rc == 0)
 		job->rc =
-			compare_digests(job->shard->path, job->expected, &got, r->level, &job->err);
+			ck_expected_check(job->shard->path, job->expected, &got, r->level, &job->err);
 	ck_digests_fini(&got);
 }
 

@@ -151,9 +151,10 @@ struct ckpt_options {
 	const char *resume;    /* "auto", "fresh", or a step: holds until this job has committed */
 	const char *from; /* run or step directory to begin from when this run has no checkpoint */
 	const char
-		*verify;  /* "auto" (SHA-256 after a start, CRC-32 within it), "crc32", "sha256" */
-	const char *fail; /* "warn"; "error": ckpt_step fails after 3 failed saves in a row */
-	int takeover;     /* 1: supersede an owner of the run that seems to be running */
+		*verify;   /* "auto" (SHA-256 after a start, CRC-32 within it), "crc32", "sha256" */
+	const char *fail;  /* "warn"; "error": ckpt_step fails after 3 failed saves in a row */
+	const char *world; /* "any" number of ranks may resume; "fixed": only as many as saved */
+	int takeover;      /* 1: supersede an owner of the run that seems to be running */
 	const int *stop_signals; /* 0-terminated; default { SIGTERM, SIGUSR1, 0 }: save and stop */
 	const int *save_signals; /* 0-terminated; default { SIGUSR2, 0 }: save and go on */
 	/* Receives each message, one line without newline, on rank 0 only (default: stderr). */
@@ -198,7 +199,23 @@ int ckpt_add_sharded(ckpt *ck, const char *name, enum ckpt_dtype dtype, int ndim
 int ckpt_add_replicated(ckpt *ck, const char *name, enum ckpt_dtype dtype, int ndim,
 			const uint64_t *shape, void *data);
 
-/* State that belongs to one rank (a random-number generator, a data iterator), as bytes. */
+/* What one rank of those that saved had of a per-rank item. */
+struct ckpt_rank_value {
+	const void *data; /* aligned to 16 bytes */
+	size_t bytes;
+};
+
+/*
+ * State that belongs to one rank (a random-number generator, a data iterator), as bytes.
+ *
+ * After a change of the number of ranks there is no "same rank" to give it back to: then `reassign`
+ * decides, with everything the old ranks had before it. Common cases:
+ *
+ *	position in the data, as a global count   not per-rank at all: ckpt_add_replicated
+ *	random-number streams                     ckpt_reassign_drop, and seed them anew from the run's
+ *	                                          seed, the rank, and the step that ckpt_restore gave
+ *	one queue or iterator for each old rank   a function of your own that divides them up
+ */
 struct ckpt_rank_callbacks {
 	size_t struct_size; /* sizeof(struct ckpt_rank_callbacks) */
 	void *arg;          /* handed to each callback */
@@ -208,7 +225,19 @@ struct ckpt_rank_callbacks {
 	int (*get)(void *arg, void *dst, size_t bytes);
 	/* Take back what get gave; 0, or not 0 to refuse the checkpoint. */
 	int (*set)(void *arg, const void *src, size_t bytes);
+	/*
+	 * May be NULL (or left out, by struct_size): then another number of ranks is CKPT_EITEM. Called
+	 * instead of `set` on every rank, with values[r] of old rank r; they are gone when it
+	 * returns. 0, or not 0 to refuse the checkpoint.
+	 */
+	int (*reassign)(void *arg, uint32_t old_world, const struct ckpt_rank_value *values);
 };
+
+/*
+ * A `reassign` that leaves the item as the program has made it, and does not bring the old values. With it the
+ * checkpoint may lack the item: `ckpt reshard --per-rank=drop` leaves it out.
+ */
+int ckpt_reassign_drop(void *arg, uint32_t old_world, const struct ckpt_rank_value *values);
 
 /* Register a per-rank item; every rank does, under the same name. Local. Returns 0; CKPT_EARG. */
 int ckpt_add_rank(ckpt *ck, const char *name, const struct ckpt_rank_callbacks *callbacks);
@@ -250,6 +279,9 @@ int ckpt_prepare(ckpt *ck);
  * Load the newest checkpoint that verifies into the registered memory. Collective.
  *
  *   step  completed steps: the loop goes on with *step. Untouched after a failure
+ *
+ * The ranks may be more or fewer than those that saved, and hold other blocks: each gets what it has
+ * registered. (ckpt_options.world = "fixed" makes another number CKPT_EWORLD.)
  *
  * Returns an enum ckpt_restored, and logs one line that says which; CKPT_EDIGEST, CKPT_EFORMAT or
  * CKPT_EIO when checkpoints exist and none is good; CKPT_EWORLD, CKPT_EITEM when the newest good

@@ -48,6 +48,9 @@ struct ck_cmd_verb {
 
 extern const struct ck_cmd_verb ck_cmd_ls;
 extern const struct ck_cmd_verb ck_cmd_verify;
+extern const struct ck_cmd_verb ck_cmd_reshard;
+extern const struct ck_cmd_verb ck_cmd_export;
+extern const struct ck_cmd_verb ck_cmd_diff;
 extern const struct ck_cmd_verb ck_cmd_stop;
 extern const struct ck_cmd_verb ck_cmd_save;
 extern const struct ck_cmd_verb ck_cmd_pin;

@@ -7,8 +7,9 @@
 #include "env.h"
 #include "manifest.h"
 
-static const struct ck_cmd_verb *const verbs[] = {&ck_cmd_ls, &ck_cmd_verify, &ck_cmd_save,
-						  &ck_cmd_stop, &ck_cmd_pin};
+static const struct ck_cmd_verb *const verbs[] = {&ck_cmd_ls,     &ck_cmd_verify, &ck_cmd_save,
+						  &ck_cmd_stop,   &ck_cmd_pin,    &ck_cmd_reshard,
+						  &ck_cmd_export, &ck_cmd_diff};
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -3,17 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "catalog.h"
+#include "cmd_source.h"
 #include "parse.h"
 #include "verify.h"
 
 #define THREADS_MAX 256
-#define THREADS_AUTO_MAX 16
 
 enum outcome { GOOD = 0, BAD, UNCHECKED, GONE, INTERRUPTED, OUTCOMES };
 
@@ -366,16 +364,6 @@ static int add_steps(struct verify *v, const char *text, struct ck_error *err)
 	return rc;
 }
 
-static int default_threads(void)
-{
-	cpu_set_t cpus;
-	long count = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-		count = CPU_COUNT(&cpus);
-	return count < 1 ? 1 : count > THREADS_AUTO_MAX ? THREADS_AUTO_MAX : (int)count;
-}
-
 static int parse_level(struct verify *v, const char *text)
 {
 	size_t count = sizeof(level_names) / sizeof(level_names[0]);
@@ -412,7 +400,7 @@ static int run_verify(struct ck_cmd *cmd, int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct verify v = {.cmd = cmd, .level = CK_LEVEL_SHA256, .threads = default_threads()};
+	struct verify v = {.cmd = cmd, .level = CK_LEVEL_SHA256, .threads = ck_cmd_threads()};
 	struct ck_error err = CK_ERROR_INIT;
 	int option, rc = CK_CMD_FINE;
 

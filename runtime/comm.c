@@ -351,8 +351,24 @@ void ck_comm_fini(struct ck_comm *comm)
 		LEAK_ON_PURPOSE(parcel);
 }
 
-/* Returns 0: all have ended; 1: the time is up; negative: dead. */
-static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
+/* How many of the parcels wait for something, CK_EPEER. */
+static int count_pending(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
+			 struct ck_error *err)
+{
+	int pending = 0;
+
+	for (int i = 0; i < n; i++) {
+		int rc = parcels[i] ? ck_parcel_test(comm, parcels[i], err) : 1;
+
+		if (rc < 0)
+			return rc;
+		pending += rc == 0;
+	}
+	return pending;
+}
+
+/* Returns 0: no more than `enough` are left; 1: the time is up; negative: dead. */
+static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, int n, int enough,
 		      uint64_t limit_ms, struct ck_error *err)
 {
 	struct ck_wait wait;
@@ -360,16 +376,10 @@ static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, in
 
 	ck_wait_begin(&wait, limit_ms);
 	for (;;) {
-		int rc, pending = 0;
+		int rc = count_pending(comm, parcels, n, err);
 
-		for (int i = 0; i < n; i++) {
-			rc = parcels[i] ? ck_parcel_test(comm, parcels[i], err) : 1;
-			if (rc < 0)
-				return rc;
-			pending += rc == 0;
-		}
-		if (!pending)
-			return 0;
+		if (rc <= enough)
+			return rc < 0 ? rc : 0;
 		rc = ck_wait_pause(&wait, comm, err);
 		if (rc)
 			return rc;
@@ -380,23 +390,47 @@ static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, in
 	}
 }
 
+/* Returns 0; CK_EPEER; 1 when all answered, and time was up so many times; `who` names them. */
+static int wait_rounds(struct ck_comm *comm, struct ck_parcel *const *parcels, int n, int enough,
+		       uint64_t limit_ms, unsigned rounds, const char *what,
+		       char who[static NAMES_BYTES], struct ck_error *err)
+{
+	for (; rounds; rounds--) {
+		int rc = wait_round(comm, parcels, n, enough, limit_ms, err);
+
+		if (rc <= 0)
+			return rc;
+		if (ck_roll_missing(comm, parcels, n, who, NAMES_BYTES))
+			return ck_comm_die(comm, err, "%s: no answer from %s within %g s", what,
+					   who, (double)limit_ms / 1000);
+	}
+	return 1;
+}
+
 int ck_parcels_wait(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
 		    uint64_t limit_ms, const char *what, struct ck_error *err)
 {
 	char who[NAMES_BYTES];
-
 	/* The second time is for those who answer: they may wait for a silent one themselves. */
-	for (int round = 1; round <= 2; round++) {
-		int rc = wait_round(comm, parcels, n, limit_ms, err);
+	int rc = wait_rounds(comm, parcels, n, 0, limit_ms, 2, what, who, err);
 
-		if (rc <= 0)
-			return rc;
-		if (ck_roll_missing(comm, parcels, n, who, sizeof(who)))
-			return ck_comm_die(comm, err, "%s: no answer from %s within %g s", what,
-					   who, (double)limit_ms / 1000);
-	}
+	if (rc <= 0)
+		return rc;
 	return ck_comm_die(comm, err,
 			   "%s: %s waits too, but sends nothing within %g s: do the ranks call in "
 			   "different order?",
 			   what, who, (double)limit_ms / 500);
+}
+
+int ck_parcels_wait_any(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
+			uint64_t limit_ms, const char *what, struct ck_error *err)
+{
+	char who[NAMES_BYTES];
+	int pending = 0, rc = 1;
+
+	for (int i = 0; i < n; i++)
+		pending += parcels[i] && parcels[i]->pending;
+	while (rc == 1)
+		rc = wait_rounds(comm, parcels, n, pending - 1, limit_ms, 1, what, who, err);
+	return rc;
 }

@@ -50,6 +50,7 @@ enum ck_tag {
 	CK_TAG_COLLECTIVE = 0, /* the collectives below */
 	CK_TAG_RECORD = 1,     /* save: a rank's record of what it wrote, to rank 0 */
 	CK_TAG_ROLL_CALL = 2,  /* every wait: questions, answers, news of a death */
+	CK_TAG_EXCHANGE = 3,   /* restore: pieces of items, to whoever holds them now */
 	CK_TAG_TEST = 200,     /* from here on: tests */
 	CK_TAG_LAST = 255
 };
@@ -189,6 +190,13 @@ int ck_parcel_test(struct ck_comm *comm, struct ck_parcel *parcel, struct ck_err
  */
 int ck_parcels_wait(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
 		    uint64_t limit_ms, const char *what, struct ck_error *err);
+
+/*
+ * Wait until one of the parcels that have requests (at least one has) ends its last, for as long as those
+ * it is waited for answer: they may be busy, reading a large file. Returns 0; CK_EPEER: one does not.
+ */
+int ck_parcels_wait_any(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
+			uint64_t limit_ms, const char *what, struct ck_error *err);
 
 /* ---- collectives: all ranks, in the same order ---- */
 

@@ -69,8 +69,7 @@ static int make_bounces(ckpt *ck, struct ck_load *load, struct ck_error *err)
 	return 0;
 }
 
-/* Where a block is read to: its own memory, or the host's where that needs a copier. */
-static void *memory_of(ckpt *ck, const struct ck_load *load, size_t item, const struct ck_box *box)
+void *ck_load_memory(ckpt *ck, const struct ck_load *load, size_t item, const struct ck_box *box)
 {
 	for (size_t b = 0; b < load->nbounces; b++)
 		if (load->bounces[b].item == item && ck_box_equal(&load->bounces[b].box, box))
@@ -89,10 +88,9 @@ static int place_sharded(ckpt *ck, size_t item, const struct ck_shard *shard,
 	block = find_duty(&ck->dealt.duty, stored, (uint32_t)ck->comm.table.rank, &at);
 	if (!block)
 		return fail_item(shard, stored,
-				 "this rank has registered other blocks than were saved (loading "
-				 "into another layout is not supported yet)",
+				 "this rank has registered other blocks than were saved",
 				 err);
-	*dst = (char *)memory_of(ck, load, item, &block->box) +
+	*dst = (char *)ck_load_memory(ck, load, item, &block->box) +
 	       at * ck_dtype_size((int)stored->dtype);
 	return 0;
 }
@@ -224,27 +222,31 @@ static int check_all_there(const ckpt *ck, const char *dir, const struct ck_load
 		return ck_fail(err, CK_EITEM,
 			       "%s: rank %u has %" PRIu64
 			       " bytes and %zu per-rank items there, the "
-			       "program has %" PRIu64
-			       " and %zu (loading into another layout is not "
-			       "supported yet)",
+			       "program has %" PRIu64 " and %zu",
 			       dir, rank, found, load->nrank_bytes, wanted, wanted_rank);
 	return 0;
 }
 
-int ck_load_open(ckpt *ck, const char *dir, const struct ck_record *record, struct ck_load *out,
+int ck_load_init(ckpt *ck, struct ck_load *load, struct ck_error *err)
+{
+	load->rank_bytes = calloc(ck->registry.list.count + 1, sizeof(*load->rank_bytes));
+	if (!load->rank_bytes)
+		return ck_fail_nomem(err, ck->registry.list.count * sizeof(*load->rank_bytes));
+	return make_bounces(ck, load, err);
+}
+
+int ck_load_open(ckpt *ck, const char *dir, const struct ck_record *record, struct ck_load *load,
 		 struct ck_error *err)
 {
 	int rc = 0;
 
-	out->shards = calloc(record->nfiles, sizeof(*out->shards));
-	out->dst = calloc(record->nfiles, sizeof(*out->dst));
-	out->rank_bytes = calloc(ck->registry.list.count + 1, sizeof(*out->rank_bytes));
-	if (!out->shards || !out->dst || !out->rank_bytes)
-		return ck_fail_nomem(err, record->nfiles * sizeof(*out->shards));
-	rc = make_bounces(ck, out, err);
+	load->shards = calloc(record->nfiles, sizeof(*load->shards));
+	load->dst = calloc(record->nfiles, sizeof(*load->dst));
+	if (!load->shards || !load->dst)
+		return ck_fail_nomem(err, record->nfiles * sizeof(*load->shards));
 	for (size_t f = 0; !rc && f < record->nfiles; f++)
-		rc = open_file(ck, dir, &record->files[f], out, err);
-	return rc ? rc : check_all_there(ck, dir, out, err);
+		rc = open_file(ck, dir, &record->files[f], load, err);
+	return rc ? rc : check_all_there(ck, dir, load, err);
 }
 
 int ck_load_read(ckpt *ck, const struct ck_record *record, enum ck_level level,
@@ -297,7 +299,7 @@ static int share_block(ckpt *ck, struct ck_load *load, const char *name,
 			root = (int)h;
 	}
 	rc = ck_comm_bcast_group(&ck->comm, ranks, (int)block->nholders, root,
-				 memory_of(ck, load, item, &block->box),
+				 ck_load_memory(ck, load, item, &block->box),
 				 ck_registry_bytes(&ck->registry, item, &block->box), err);
 	free(ranks);
 	return rc;

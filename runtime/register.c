@@ -72,6 +72,14 @@ int ckpt_set_copier(ckpt *ck, const char *name, const struct ckpt_copier *copier
 	return ck_keep(ck, ck_registry_set_copier(&ck->registry, name, copier, &err), &err);
 }
 
+int ckpt_reassign_drop(void *arg, uint32_t old_world, const struct ckpt_rank_value *values)
+{
+	(void)arg;
+	(void)old_world;
+	(void)values;
+	return 0;
+}
+
 int ckpt_set_flat(ckpt *ck, const char *name)
 {
 	struct ck_error err = CK_ERROR_INIT;

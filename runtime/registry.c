@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The callbacks as they were before `reassign` came at their end. */
+#define WITHOUT_REASSIGN offsetof(struct ckpt_rank_callbacks, reassign)
+
 void ck_registry_fini(struct ck_registry *registry)
 {
 	for (size_t i = 0; registry->behind && i < registry->list.count; i++)
@@ -75,7 +78,8 @@ int ck_registry_add_rank(struct ck_registry *registry, const char *name,
 
 	if (!name)
 		return ck_fail(err, CK_EARG, "item name: NULL");
-	if (!callbacks || callbacks->struct_size != sizeof(*callbacks))
+	if (!callbacks || (callbacks->struct_size != sizeof(*callbacks) &&
+			   callbacks->struct_size != WITHOUT_REASSIGN))
 		return ck_fail(err, CK_EARG,
 			       "item '%s': callbacks.struct_size: expected sizeof(struct "
 			       "ckpt_rank_callbacks) = %zu",
@@ -86,7 +90,7 @@ int ck_registry_add_rank(struct ck_registry *registry, const char *name,
 	if ((rc = grow(registry, err)) ||
 	    (rc = ck_item_list_add_rank(&registry->list, name, &item, err)))
 		return rc;
-	registry->behind[item].callbacks = *callbacks;
+	memcpy(&registry->behind[item].callbacks, callbacks, callbacks->struct_size);
 	registry->version++;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "restore.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,30 +58,62 @@ static int receive_files(ckpt *ck, const struct ck_search *s, struct ck_record *
 	return ck_comm_agree(&ck->comm, rc, err);
 }
 
-/* Collective: try the proposed checkpoint. The same answer on all ranks. */
-static int try_offer(ckpt *ck, const struct ck_search *s, const struct ck_offer *offer,
-		     struct ck_error *err)
+/*
+ * Collective: read what each rank stored itself, if that is what each wants. *other: it is not, on one rank at
+ * least, and nothing was read.
+ */
+static int load_own(ckpt *ck, const struct ck_search *s, const struct ck_offer *offer,
+		    struct ck_load *load, bool *other, struct ck_error *err)
 {
 	struct ck_record record = {0};
-	struct ck_load load = {0};
+	uint64_t differs;
 	int rc = receive_files(ck, s, &record, err);
 
 	if (rc)
 		return rc;
-	rc = ck_load_open(ck, offer->dir, &record, &load, err);
-	rc = ck_comm_agree(&ck->comm, rc, err);
-	if (!rc) {
-		rc = ck_load_read(ck, &record, offer->level, &load, err);
+	rc = ck_load_open(ck, offer->dir, &record, load, err);
+	differs = rc == CK_EITEM;
+	if (ck_comm_allreduce_max(&ck->comm, &differs, 1, err))
+		rc = CK_EPEER;
+	*other = differs && rc != CK_EPEER;
+	if (!*other)
+		rc = ck_comm_agree(&ck->comm, rc, err);
+	if (!*other && !rc) {
+		rc = ck_load_read(ck, &record, offer->level, load, err);
 		rc = ck_comm_agree(&ck->comm, rc, err);
 	}
-	if (!rc)
-		rc = ck_load_share(ck, &load, err);
+	ck_record_fini(&record);
+	return *other ? 0 : rc;
+}
+
+/* Collective: into the registered memory, or as near to it as can be. */
+static int load_offer(ckpt *ck, const struct ck_search *s, const struct ck_offer *offer,
+		      struct ck_load *load, struct ck_error *err)
+{
+	bool other = offer->world_size != (uint32_t)ck->comm.table.size;
+	int rc = ck_load_init(ck, load, err);
+
+	rc = ck_comm_agree(&ck->comm, rc, err);
+	if (!rc && !other)
+		rc = load_own(ck, s, offer, load, &other, err);
+	if (!rc && other)
+		rc = ck_load_any(ck, offer->dir, &s->manifest, offer->world_size, offer->level,
+				 load, err);
+	return rc ? rc : ck_load_share(ck, load, err);
+}
+
+/* Collective: try the proposed checkpoint. The same answer on all ranks. */
+static int try_offer(ckpt *ck, const struct ck_search *s, const struct ck_offer *offer,
+		     struct ck_error *err)
+{
+	struct ck_load load = {0};
+	int rc = load_offer(ck, s, offer, &load, err);
+
 	if (!rc) {
 		rc = ck_load_hand_over(ck, &load, err);
 		rc = ck_comm_agree(&ck->comm, rc, err);
 	}
 	ck_load_fini(ck, &load);
-	ck_record_fini(&record);
 	return rc;
 }
 
@@ -125,7 +158,7 @@ static const char *const choices[] = {
 static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_search *s)
 {
 	const struct ck_manifest *m = &s->manifest;
-	char when[32];
+	char when[32], now[24];
 
 	switch (result) {
 	case CKPT_FRESH:
@@ -137,8 +170,10 @@ static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_searc
 			       ck->set.dir);
 			break;
 		}
-		ck_log(ck, "resumed at step %" PRIu64 ", saved %s by %u ranks, in %s", m->id.step,
-		       ck_format_time(m->created, when), m->world_size, ck->set.dir);
+		snprintf(now, sizeof(now), ", on %d", ck->comm.table.size);
+		ck_log(ck, "resumed at step %" PRIu64 ", saved %s by %u ranks%s, in %s", m->id.step,
+		       ck_format_time(m->created, when), m->world_size,
+		       m->world_size == (uint32_t)ck->comm.table.size ? "" : now, ck->set.dir);
 		break;
 	case CKPT_FELL_BACK:
 		ck_log(ck, "fell back to step %" PRIu64 ", saved %s: %zu newer refused, in %s",

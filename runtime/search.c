@@ -151,6 +151,38 @@ int ck_search_refuse(ckpt *ck, struct ck_search *s, int code, const struct ck_er
 
 /* ---- proposing ---- */
 
+/* A per-rank item that the program makes itself (ckpt_reassign_drop) and the checkpoint lacks. */
+static bool may_be_missing(const ckpt *ck, const struct ck_manifest *m, const struct ck_item *item)
+{
+	const struct ck_registry *registry = &ck->registry;
+	size_t mine;
+
+	if (item->kind != CK_PER_RANK)
+		return false;
+	for (size_t i = 0; i < m->items.count; i++)
+		if (strcmp(m->items.items[i].name, item->name) == 0)
+			return false;
+	mine = ck_registry_find(registry, item->name);
+	return mine < registry->list.count &&
+	       registry->behind[mine].callbacks.reassign == ckpt_reassign_drop;
+}
+
+/* Are the items those of the program? `ckpt reshard --per-rank=drop` leaves some out. */
+static int compare_items(const ckpt *ck, const struct ck_manifest *m, struct ck_error *err)
+{
+	const struct ck_item_list *table = &ck->dealt.deal.table;
+	struct ck_item_list wanted = {.count = 0};
+	int rc = 0;
+
+	for (size_t i = 0; i < table->count && !rc; i++)
+		if (!may_be_missing(ck, m, &table->items[i]))
+			rc = ck_item_list_append(&wanted, &table->items[i], err);
+	if (!rc)
+		rc = ck_items_compare(&m->items, &wanted, err);
+	ck_item_list_fini(&wanted);
+	return rc;
+}
+
 /* Does the checkpoint fit this program? Not a reason to take an older one. */
 static int fits(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
 {
@@ -158,16 +190,15 @@ static int fits(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
 	char name[CK_NAME_MAX];
 
 	ck_name_step(m->id, name);
-	if (m->world_size != (uint32_t)ck->comm.table.size)
+	if (ck->set.world_fixed && m->world_size != (uint32_t)ck->comm.table.size)
 		return ck_fail(err, CK_EWORLD,
-			       "%s/%s: saved by %u ranks, this job has %d: start it with %u ranks "
-			       "(another "
-			       "world size is not supported yet)",
+			       "%s/%s: saved by %u ranks, this job has %d, and --ckpt-world=fixed: "
+			       "start it with %u ranks, or with --ckpt-world=any",
 			       s->run, name, m->world_size, ck->comm.table.size, m->world_size);
 	if (!s->foreign && strcmp(m->run_id, ck->run.run_id) != 0)
 		return ck_fail(err, CK_EREFUSED, "%s/%s: belongs to run %s, this is run %s", s->run,
 			       name, m->run_id, ck->run.run_id);
-	return ck_items_compare(&m->items, &ck->dealt.deal.table, err);
+	return compare_items(ck, m, err);
 }
 
 /* What was asked for; else CRC-32 for a reload within the same start of the same job, SHA-256 after one. */
@@ -267,6 +298,7 @@ int ck_search_propose(ckpt *ck, struct ck_search *s, struct ck_offer *offer, str
 	offer->complete =
 		!s->foreign && ck->run.complete && ck->run.complete_step == offer->id.step;
 	offer->wall_clock_seconds = s->manifest.wall_clock_seconds;
+	offer->world_size = s->manifest.world_size;
 	if (!ck_path_join(offer->dir, s->run, ck_name_step(offer->id, name)))
 		return ck_fail(err, CK_EARG, "%s: path too long", s->run);
 	rc = fits(ck, s, err);

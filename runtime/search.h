@@ -17,6 +17,7 @@ struct ck_offer {
 	char dir[PATH_MAX]; /* of the checkpoint */
 	enum ck_level level;
 	double wall_clock_seconds;
+	uint32_t world_size; /* that saved it */
 };
 
 struct ck_search {

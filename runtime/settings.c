@@ -158,18 +158,16 @@ static const char *pick(ck_getenv get, bool sealed, const char *option, const ch
 	return option ? option : sealed ? get(name) : NULL;
 }
 
-static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *options,
-			struct ck_settings *out, struct ck_error *err)
+static int load_words(ck_getenv get, bool sealed, const struct ckpt_options *options,
+		      struct ck_settings *out, struct ck_error *err)
 {
 	static const char *const levels[] = {"auto", "crc32", "sha256", NULL};
 	static const char *const fails[] = {"warn", "error", NULL};
+	static const char *const worlds[] = {"any", "fixed", NULL};
 	static const char *const shas[] = {"auto", "libcrypto", NULL};
-	const char *what, *text = pick(get, sealed, options->resume, "ckpt_options.resume",
-				       CK_ENV_RESUME_MODE, &what);
-	int rc = text ? ck_resume_parse(what, text, &out->resume, err) : 0, word;
+	const char *what, *text;
+	int rc, word;
 
-	if (rc)
-		return rc;
 	text = pick(get, sealed, options->verify, "ckpt_options.verify", CK_ENV_VERIFY, &what);
 	if ((rc = load_word(what, text, levels, &word, err)))
 		return rc;
@@ -182,6 +180,24 @@ static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *o
 	if ((rc = load_word(CK_ENV_SHA, get(CK_ENV_SHA), shas, &word, err)))
 		return rc;
 	out->sha = word == 1 ? CK_SHA_LIBCRYPTO : CK_SHA_BEST;
+	text = pick(get, sealed, options->world, "ckpt_options.world", CK_ENV_WORLD, &what);
+	if ((rc = load_word(what, text, worlds, &word, err)))
+		return rc;
+	out->world_fixed = word == 1;
+	return 0;
+}
+
+static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *options,
+			struct ck_settings *out, struct ck_error *err)
+{
+	const char *what, *text = pick(get, sealed, options->resume, "ckpt_options.resume",
+				       CK_ENV_RESUME_MODE, &what);
+	int rc = text ? ck_resume_parse(what, text, &out->resume, err) : 0;
+
+	if (!rc)
+		rc = load_words(get, sealed, options, out, err);
+	if (rc)
+		return rc;
 	text = pick(get, sealed, options->from, "ckpt_options.from", CK_ENV_FROM, &what);
 	if (text && strlen(text) >= sizeof(out->from) - 4 * CK_NAME_MAX)
 		return ck_fail(err, CK_EARG, "%s: a path of %zu characters is too long", what,

@@ -33,6 +33,7 @@ struct ck_settings {
 	bool level_asked;    /* verify with `level`, else as the case is */
 	enum ck_level level;
 	bool fail_error;     /* several failed saves in a row are an error */
+	bool world_fixed;    /* resume only with as many ranks as saved */
 	bool takeover;       /* supersede an owner that seems to run */
 	uint64_t keep_every; /* steps; 0: none */
 	enum ck_sha sha;     /* who computes SHA-256 */

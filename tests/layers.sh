@@ -20,14 +20,20 @@ sha256
 digest
 json json_scan
 tensor tiling
+cut
 safetensors safetensors_print
 items items_pack items_compare deal
-shard shard_impl shard_open shard_read shard_cut shard_plan shard_threads shard_write
+layout
+boxtree slabs values
+reshard
+shard shard_impl shard_open shard_read shard_stream shard_cut shard_plan shard_threads shard_write
 manifest manifest_check fields files record user
 run claim mark
 catalog choose resolve
 commit salvage sweep
 verify verify_impl verify_files verify_items
+share
+source
 rotate pin"
 
 bad=0

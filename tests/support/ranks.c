@@ -46,6 +46,21 @@ static int own_set(void *arg, const void *src, size_t bytes)
 	return 0;
 }
 
+static int own_reassign(void *arg, uint32_t old_world, const struct ckpt_rank_value *values)
+{
+	struct toy *toy = arg;
+	const struct ckpt_rank_value *mine = &values[(uint32_t)toy->rank % old_world];
+
+	toy->seen_world = old_world;
+	for (uint32_t r = 0; r < old_world && r < TOY_RANKS_MAX; r++) {
+		if (values[r].bytes > sizeof(toy->seen[r]) || (uintptr_t)values[r].data % 16)
+			return 8;
+		toy->seen_bytes[r] = values[r].bytes;
+		memcpy(toy->seen[r], values[r].data, values[r].bytes);
+	}
+	return toy->refuse ? toy->refuse : own_set(arg, mine->data, mine->bytes);
+}
+
 static void enroll(struct toy *toy)
 {
 	static const uint64_t whole = TOY_ELEMENTS, shape[] = {2, 3};
@@ -53,7 +68,8 @@ static void enroll(struct toy *toy)
 					  .arg = toy,
 					  .size = own_size,
 					  .get = own_get,
-					  .set = own_set};
+					  .set = own_set,
+					  .reassign = own_reassign};
 	uint64_t share = (TOY_ELEMENTS + (uint64_t)toy->size - 1) / (uint64_t)toy->size;
 
 	toy->offset = share * (uint64_t)toy->rank < whole ? share * (uint64_t)toy->rank : whole;
@@ -117,6 +133,28 @@ void toy_train(struct toy *toy, uint64_t step)
 	toy->own_bytes = (step * 7 + (uint64_t)toy->rank) % (sizeof(toy->own) + 1);
 	for (size_t i = 0; i < toy->own_bytes; i++)
 		toy->own[i] = (unsigned char)(step + i * 3 + (uint64_t)toy->rank);
+}
+
+int toy_shares(const struct toy *toy, uint64_t step)
+{
+	struct toy want = {.offset = toy->offset, .count = toy->count};
+
+	toy_train(&want, step);
+	return memcmp(want.flat, toy->flat, want.count * sizeof(float)) == 0 &&
+	       memcmp(want.matrix, toy->matrix, sizeof(want.matrix)) == 0;
+}
+
+int toy_saw(const struct toy *toy, int ranks, uint64_t step)
+{
+	for (int r = 0; r < ranks; r++) {
+		struct toy want = {.rank = r};
+
+		toy_train(&want, step);
+		if (toy->seen_bytes[r] != want.own_bytes ||
+		    memcmp(toy->seen[r], want.own, want.own_bytes) != 0)
+			return 0;
+	}
+	return toy->seen_world == (uint32_t)ranks;
 }
 
 int toy_is(const struct toy *toy, uint64_t step)

@@ -27,6 +27,11 @@ struct toy {
 	double matrix[6];
 	unsigned char own[64];
 	size_t own_bytes;
+	/* What reassign was shown; own became that of the old rank of the same number, modulo. */
+	uint32_t seen_world;
+	unsigned char seen[TOY_RANKS_MAX][64];
+	size_t seen_bytes[TOY_RANKS_MAX];
+	int refuse; /* reassign returns it */
 };
 
 /* What the ranks of one incarnation said. */
@@ -50,6 +55,12 @@ void toy_train(struct toy *toy, uint64_t step);
 
 /* Is the memory the state of this step, bit for bit? */
 int toy_is(const struct toy *toy, uint64_t step);
+
+/* The same of what does not belong to one rank: after a change of the number of ranks. */
+int toy_shares(const struct toy *toy, uint64_t step);
+
+/* Was reassign shown what `ranks` ranks had at this step? */
+int toy_saw(const struct toy *toy, int ranks, uint64_t step);
 
 /* Spoil all registered memory. */
 void toy_spoil(struct toy *toy);

@@ -193,18 +193,6 @@ static void nothing_good(void)
 	like(text.text, "is the file system mounted", "with the likely cause");
 }
 
-static void other_world(void)
-{
-	struct plan plan = {.to = 2, .save_every = 2};
-
-	fresh_dir("world");
-	is_int(run(4, &plan), 0, "saved by 4");
-	is_int(run(8, &plan), CKPT_EWORLD, "8 ranks: refused");
-	like(text.text, "saved by 4 ranks, this job has 8", "naming both sizes");
-	is_int(run(4, &plan), 0, "4 ranks: resumes");
-	is_int(plan.restored, CKPT_RESUMED, "still");
-}
-
 static int other_items(struct toy *toy)
 {
 	static const uint64_t shape[] = {3, 2};
@@ -365,7 +353,6 @@ int main(void)
 	stops();
 	corruption();
 	nothing_good();
-	other_world();
 	items();
 	failed_saves();
 	rotation();

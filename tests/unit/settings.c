@@ -78,6 +78,23 @@ static void bad_environment(void)
 	is_int(load(NULL), CK_EARG, CK_ENV_TIMEOUT "=0 is refused, sealed or not");
 }
 
+static void worlds(void)
+{
+	struct ckpt_options options = {.struct_size = sizeof(options), .world = "any"};
+
+	ENV(SEALED);
+	is_int(load(NULL), 0, "nothing said about the number of ranks");
+	ok(!set.world_fixed, "any may resume");
+	ENV(SEALED, CK_ENV_WORLD, "fixed");
+	is_int(load(NULL), 0, "fixed in the environment");
+	ok(set.world_fixed, "only as many as saved");
+	is_int(load(&options), 0, "the program says any");
+	ok(!set.world_fixed, "and wins");
+	options.world = "4";
+	is_int(load(&options), CK_EARG, "a number");
+	like(err.text, "ckpt_options.world: 4: expected any or fixed", "is refused");
+}
+
 static void off(void)
 {
 	env = NULL;
@@ -187,6 +204,7 @@ int main(void)
 	off();
 	seals();
 	defaults();
+	worlds();
 	precedence();
 	who_hashes();
 	return done_testing();

@@ -5,6 +5,7 @@
 #ifndef TRAIN_RNG_H
 #define TRAIN_RNG_H
 
+#include <ckpt.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -58,6 +59,22 @@ static inline int rng_set(void *rng, const void *src, size_t bytes)
 	if (bytes != sizeof(struct rng))
 		return -1;
 	memcpy(rng, src, bytes);
+	return 0;
+}
+
+/*
+ * Another number of ranks: new streams, as far apart as at a start (`rng` is as rng_start made it), that
+ * depend on where all of the old ones were and so repeat none of their numbers.
+ */
+static inline int rng_reassign(void *rng, uint32_t old_world, const struct ckpt_rank_value *values)
+{
+	struct rng *own = rng, old;
+
+	for (uint32_t r = 0; r < old_world; r++) {
+		if (rng_set(&old, values[r].data, values[r].bytes))
+			return -1;
+		own->state = rng_hash(own->state, old.state);
+	}
 	return 0;
 }
 

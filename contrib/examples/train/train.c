@@ -52,7 +52,8 @@ static void give_up(const char *where, const char *what);
 /* The checkpoint part begins. */
 static int register_state(ckpt *ck, struct train *t)
 {
-	const struct ckpt_rank_callbacks rng = {sizeof(rng), &t->rng, rng_size, rng_get, rng_set};
+	const struct ckpt_rank_callbacks rng = {sizeof(rng), &t->rng, rng_size,
+						rng_get,     rng_set, rng_reassign};
 	const uint64_t n = t->optim.params, begin = t->optim.begin, count = t->optim.count;
 	struct optim *o = &t->optim;
 

@@ -1,0 +1,81 @@
+/* A checkpoint that a command works on. */
+#include "cmd_source.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "verify.h"
+
+#define THREADS_AUTO_MAX 16
+
+int ck_cmd_threads(void)
+{
+	cpu_set_t cpus;
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+		count = CPU_COUNT(&cpus);
+	return count < 1 ? 1 : count > THREADS_AUTO_MAX ? THREADS_AUTO_MAX : (int)count;
+}
+
+int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_source *out,
+		       struct ck_error *err)
+{
+	struct ck_cmd_targets targets = {.count = 0};
+	int rc = ck_cmd_targets_add(cmd, text, false, &targets, err);
+
+	if (!rc && !targets.items[0].has_step)
+		rc = ck_fail(err, CK_EARG, "%s: name a checkpoint: RUN@STEP or RUN@latest", text);
+	if (!rc)
+		rc = ck_source_open(cmd->io, targets.items[0].run, targets.items[0].id, out, NULL,
+				    NULL, err);
+	ck_cmd_targets_fini(&targets);
+	return rc;
+}
+
+enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_source *source,
+				      struct ck_cmd_progress *progress)
+{
+	enum ck_cmd_exit exit_code = CK_CMD_FINE;
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_report report;
+	int rc = ck_verify(cmd->io, source->run, source->manifest.id, CK_LEVEL_SHA256,
+			   ck_cmd_threads(), ck_cmd_progress_add, progress, &report, &err);
+
+	if (ck_cmd_interrupted()) {
+		if (!rc)
+			ck_report_fini(&report);
+		return CK_CMD_INTERRUPTED;
+	}
+	if (rc)
+		return ck_cmd_tell(cmd, rc, &err);
+	ck_cmd_progress_clear(progress);
+	for (size_t i = 0; i < report.count; i++) {
+		const struct ck_finding *finding = &report.findings[i];
+
+		if (finding->severity == CK_WARNING)
+			continue;
+		ck_cmd_complain(cmd, "%s", finding->text);
+		exit_code = ck_cmd_worse(exit_code,
+					 finding->code == CK_EIO ? CK_CMD_UNCHECKED : CK_CMD_BAD);
+	}
+	ck_report_fini(&report);
+	return exit_code;
+}
+
+uint64_t ck_cmd_source_bytes(const struct ck_source *source)
+{
+	uint64_t total = 0;
+
+	for (size_t f = 0; f < source->manifest.nfiles; f++)
+		total += source->manifest.files[f].bytes;
+	return total;
+}
+
+uint64_t ck_cmd_item_bytes(const struct ck_item *item)
+{
+	uint64_t volume = 0;
+
+	ck_volume(item->ndim, item->shape, &volume);
+	return volume * ck_dtype_size((int)item->dtype);
+}

@@ -1,0 +1,31 @@
+/*
+ * What `ckpt reshard`, `export` and `diff` share: a checkpoint that was named, opened, and verified.
+ */
+#ifndef CK_CMD_SOURCE_H
+#define CK_CMD_SOURCE_H
+
+#include "cmd.h"
+#include "source.h"
+
+/*
+ * Open the checkpoint that `text` names: RUN@STEP, RUN@latest or a step directory. Returns 0
+ * (ck_source_close); CK_EARG: a run as a whole; as ck_source_open.
+ */
+int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_source *out,
+		       struct ck_error *err);
+
+/*
+ * SHA-256 of every file, so that nothing damaged is copied and then vouched for. Tells what is wrong, to
+ * stderr. Returns CK_CMD_FINE; CK_CMD_BAD; CK_CMD_UNCHECKED; CK_CMD_INTERRUPTED.
+ */
+enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_source *source,
+				      struct ck_cmd_progress *progress);
+
+/* Bytes of all files, of all elements of an item. */
+uint64_t ck_cmd_source_bytes(const struct ck_source *source);
+uint64_t ck_cmd_item_bytes(const struct ck_item *item);
+
+/* CPUs this process may use, 1 to 16. */
+int ck_cmd_threads(void);
+
+#endif
