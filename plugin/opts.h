@@ -29,6 +29,7 @@ enum ck_opt {
 	CK_OPT_VERIFY,     /* --ckpt-verify=auto|crc32|sha256 */
 	CK_OPT_FAIL,       /* --ckpt-fail=warn|error */
 	CK_OPT_KEEP_EVERY, /* --ckpt-keep-every=<steps> */
+	CK_OPT_WORLD,      /* --ckpt-world=any|fixed */
 	CK_OPT_COUNT
 };
 
@@ -50,6 +51,7 @@ struct ck_opts {
 	bool takeover;
 	char verify[8];      /* the word */
 	char fail[8];        /* the word */
+	char world[8];       /* the word */
 	uint64_t keep_every; /* steps */
 };
 
