@@ -19,6 +19,8 @@ MINICLUSTER=$CLUSTER_DIR/../../contrib/minicluster
 TEST_NAME=$(basename "$0" .t)
 CMD_SECONDS=${CMD_SECONDS:-120}		# longest time for one as_user command
 POLL_SECONDS=0.2
+REQUEUE_DELAY=16				# cred_expire of contrib/minicluster, and 1
+FINAL='COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY'	# states of a job
 tap_count=0 tap_failed=0 tap_planned=''
 CASE=''
 
@@ -93,6 +95,7 @@ submit() {
 	shift
 	job=$(as_user sbatch --parsable "$@" "$file" 2>"$CASE/submit.err") || {
 		tap_diag "$(cat "$CASE/submit.err")" >&2
+		echo no-job	# "" would be all jobs to scontrol
 		return 1
 	}
 	echo "${job%%;*}" | tee -a "$JOBS_FILE"
@@ -126,9 +129,13 @@ poll() {
 
 job_field_is() { [[ $(job_field "$1" "$2") =~ ^($3)$ ]]; }
 
+# field_settled JOB FIELD REGEX: so it is, or the job is over and it will not be.
+field_settled() { job_field_is "$1" "$2" "$3" || job_field_is "$1" JobState "$FINAL"; }
+
 # wait_field JOB FIELD REGEX SECONDS
 wait_field() {
-	poll "$4" job_field_is "$1" "$2" "$3" && return
+	poll "$4" field_settled "$@"
+	job_field_is "$1" "$2" "$3" && return
 	tap_diag "job $1: after $4 s $2 is '$(job_field "$1" "$2")', not $3; $(job_field "$1" JobState) $(job_field "$1" Reason)"
 	return 1
 }
@@ -137,12 +144,10 @@ wait_field() {
 wait_state() { wait_field "$1" JobState "$2" "$3"; }
 
 # wait_end JOB SECONDS: until it is in a final state (a requeued job is not).
-FINAL='COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY'
 wait_end() { wait_state "$1" "$FINAL" "$2"; }
 
 # wait_restart JOB COUNT SECONDS: until it runs for the COUNT-th time after the first.
-# hurry it there: a requeued job waits 16 s (cred_expire), which its owner may cut short, but not
-# while a slurmstepd of the last start is still about: it holds PMIx's socket of the step.
+# hurry it there: a requeued job waits 16 s, which its owner may cut short.
 wait_restart() {
 	wait_field "$1" Restarts "$2" "$3" || return 1
 	poll "$3" hurry "$1" && return
@@ -163,11 +168,20 @@ wait_last_end() {
 
 stepd_of() { ps -eo args | grep -q "^slurmstepd: \[$(job_field "$1" JobId)\."; }
 
+# may_hurry JOB: not while a slurmstepd of the last start is about, which holds PMIx's socket of the
+# step; and not in the second of its end, in which slurmd takes a new credential for the revoked one.
+may_hurry() {
+	local eligible
+	eligible=$(date -d "$(job_field "$1" EligibleTime)" +%s) || return 1
+	[ "$(date +%s)" -ge $((eligible - REQUEUE_DELAY + 2)) ] && ! stepd_of "$1"
+}
+
+# hurry JOB: succeeds when it runs or is over.
 hurry() {
 	case $(job_field "$1" JobState) in
 	RUNNING | COMPLETED | FAILED | TIMEOUT) return 0 ;;
 	PENDING)
-		! job_field_is "$1" Reason BeginTime || stepd_of "$1" ||
+		job_field_is "$1" Reason BeginTime && may_hurry "$1" &&
 			slurm scontrol update jobid="$1" StartTime=now 2>/dev/null
 		;;
 	esac

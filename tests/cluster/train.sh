@@ -163,7 +163,8 @@ BEHIND=('echo "start ${SLURM_RESTART_COUNT:-0}" >>AFTER' 'rm -rf inputs')
 # submit_after JOB: a job that may only start when JOB is done, lines behind srun included.
 submit_after() {
 	local after
-	after=$(as_user sbatch --parsable --dependency=afterok:"$1" -o /dev/null --wrap 'test -e AFTER') || return 1
+	after=$(as_user sbatch --parsable --dependency=afterok:"$1" -o /dev/null --wrap 'test -e AFTER') ||
+		{ echo no-job; return 1; }
 	echo "$after" | tee -a "$JOBS_FILE"
 }
 
