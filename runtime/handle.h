@@ -12,6 +12,7 @@
 #include "catalog.h"
 #include "ckpt.h"
 #include "comm.h"
+#include "deal.h"
 #include "error.h"
 #include "endtime.h"
 #include "io.h"
