@@ -8,7 +8,11 @@
 #include "shard_impl.h"
 
 /* Through the page cache: small enough to be hashed while it is in the CPU's. */
-#define PIECE ((size_t)1 << 20)
+#define PIECE ((size_t)256 << 10)
+/* Past it: one transfer. File offsets of transfers are multiples of it. */
+#define BLOCK ((size_t)1 << 20)
+/* Blocks of one file that are under way, or being hashed. */
+#define SLOTS 4
 
 /* A block of a file: read to where it belongs when it can, else bounced. */
 struct slot {
@@ -25,9 +29,9 @@ struct lane {
 	int direct;      /* a descriptor past the page cache */
 	bool use_direct; /* until the file system refuses */
 	struct ck_digest *digest;
-	uint64_t submitted, hashed; /* offsets; a multiple of CK_SHARD_BLOCK, or the end */
+	uint64_t submitted, hashed; /* offsets; a multiple of BLOCK, or the end */
 	size_t ahead, behind;       /* first block that ends behind them */
-	struct slot slots[CK_SHARD_SLOTS];
+	struct slot slots[SLOTS];
 };
 
 struct reading {
@@ -172,9 +176,9 @@ static int take_memory(struct lane *l, struct slot *slot, struct ck_error *err)
 	if (slot->data && (!l->use_direct || (uintptr_t)slot->data % CK_SHARD_ALIGN == 0))
 		return 0;
 	if (!slot->bounce)
-		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, CK_SHARD_BLOCK);
+		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, BLOCK);
 	slot->data = slot->bounce;
-	return slot->data ? 0 : ck_fail_nomem(err, CK_SHARD_BLOCK);
+	return slot->data ? 0 : ck_fail_nomem(err, BLOCK);
 }
 
 /* The next block of a file. Its end, less than CK_SHARD_ALIGN bytes, is read at once. */
@@ -185,7 +189,7 @@ static int submit_block(struct thread *t, struct lane *l, struct slot *slot, str
 	size_t ragged = 0;
 	int rc;
 
-	slot->bytes = left < CK_SHARD_BLOCK ? (size_t)left : CK_SHARD_BLOCK;
+	slot->bytes = left < BLOCK ? (size_t)left : BLOCK;
 	rc = take_memory(l, slot, err);
 	if (rc)
 		return rc;
@@ -226,9 +230,9 @@ static void reap(struct thread *t)
 {
 	struct ck_transfer *done = ck_queue_reap(t->queue);
 
-	for (size_t i = 0; i < t->nlanes * CK_SHARD_SLOTS; i++) {
-		struct lane *l = &t->lanes[i / CK_SHARD_SLOTS];
-		struct slot *slot = &l->slots[i % CK_SHARD_SLOTS];
+	for (size_t i = 0; i < t->nlanes * SLOTS; i++) {
+		struct lane *l = &t->lanes[i / SLOTS];
+		struct slot *slot = &l->slots[i % SLOTS];
 
 		if (&slot->transfer != done)
 			continue;
@@ -244,7 +248,7 @@ static void reap(struct thread *t)
 
 static struct slot *current(struct lane *l)
 {
-	return &l->slots[l->hashed / CK_SHARD_BLOCK % CK_SHARD_SLOTS];
+	return &l->slots[l->hashed / BLOCK % SLOTS];
 }
 
 /* A block has been hashed: hand it out, and let the next but one come. */
@@ -309,7 +313,7 @@ static void open_lane(struct thread *t, struct lane *l)
 		if (!l->use_direct)
 			ck_shard_note(&t->r->options, CK_NOTE_BUFFERED);
 	}
-	for (size_t s = 0; s < CK_SHARD_SLOTS && job->rc == 0; s++)
+	for (size_t s = 0; s < SLOTS && job->rc == 0; s++)
 		if (l->submitted < shard->bytes)
 			job->rc = submit_block(t, l, &l->slots[s], &job->err);
 }
@@ -319,7 +323,7 @@ static void close_lane(struct thread *t, struct lane *l)
 	finish(t->r, l->job, l->digest);
 	ck_io_close(t->r->io, &l->direct);
 	ck_digest_free(l->digest);
-	for (size_t s = 0; s < CK_SHARD_SLOTS; s++)
+	for (size_t s = 0; s < SLOTS; s++)
 		free(l->slots[s].bounce);
 }
 
@@ -327,7 +331,7 @@ static void read_together(const struct reading *r, struct ck_shard_job *jobs, si
 {
 	struct thread t = {.r = r, .nlanes = count};
 	struct ck_error err = CK_ERROR_INIT;
-	int rc = ck_queue_new(r->io, (unsigned)count * CK_SHARD_SLOTS, CK_QUEUE_KERNEL, &t.queue,
+	int rc = ck_queue_new(r->io, (unsigned)count * SLOTS, CK_QUEUE_KERNEL, &t.queue,
 			      &err);
 
 	for (size_t k = 0; k < count; k++) {
