@@ -19,6 +19,7 @@ struct slot {
 	struct ck_transfer transfer;
 	bool busy;
 	char *bounce; /* made when it is first needed */
+	size_t room;  /* in it */
 	char *data;
 	size_t bytes; /* the ragged end included, which is no transfer */
 };
@@ -29,7 +30,8 @@ struct lane {
 	int direct;      /* a descriptor past the page cache */
 	bool use_direct; /* until the file system refuses */
 	struct ck_digest *digest;
-	uint64_t submitted, hashed; /* offsets; a multiple of BLOCK, or the end */
+	uint64_t submitted, hashed; /* offsets */
+	size_t nsubmitted, nhashed; /* blocks before them */
 	size_t ahead, behind;       /* first block that ends behind them */
 	struct slot slots[SLOTS];
 };
@@ -172,24 +174,42 @@ static void read_plainly(const struct reading *r, struct ck_shard_job *job)
 
 static int take_memory(struct lane *l, struct slot *slot, struct ck_error *err)
 {
+	size_t room = (slot->bytes / CK_SHARD_ALIGN + 1) * CK_SHARD_ALIGN;
+
 	slot->data = direct_target(l->job, &l->ahead, l->submitted, slot->bytes);
 	if (slot->data && (!l->use_direct || (uintptr_t)slot->data % CK_SHARD_ALIGN == 0))
 		return 0;
-	if (!slot->bounce)
-		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, BLOCK);
+	if (slot->room < room) {
+		free(slot->bounce);
+		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, room);
+		slot->room = slot->bounce ? room : 0;
+	}
 	slot->data = slot->bounce;
-	return slot->data ? 0 : ck_fail_nomem(err, BLOCK);
+	return slot->data ? 0 : ck_fail_nomem(err, room);
+}
+
+/* The header comes alone, so that what is behind it can go to its place. */
+static size_t next_bytes(const struct lane *l)
+{
+	const struct ck_shard *shard = l->job->shard;
+	uint64_t bytes = BLOCK - l->submitted % BLOCK;
+
+	if (l->submitted == 0 && bytes > shard->data_offset)
+		bytes = shard->data_offset;
+	if (bytes > shard->bytes - l->submitted)
+		bytes = shard->bytes - l->submitted;
+	return (size_t)bytes;
 }
 
 /* The next block of a file. Its end, less than CK_SHARD_ALIGN bytes, is read at once. */
-static int submit_block(struct thread *t, struct lane *l, struct slot *slot, struct ck_error *err)
+static int submit_block(struct thread *t, struct lane *l, struct ck_error *err)
 {
+	struct slot *slot = &l->slots[l->nsubmitted++ % SLOTS];
 	const struct ck_shard *shard = l->job->shard;
-	uint64_t left = shard->bytes - l->submitted;
 	size_t ragged = 0;
 	int rc;
 
-	slot->bytes = left < BLOCK ? (size_t)left : BLOCK;
+	slot->bytes = next_bytes(l);
 	rc = take_memory(l, slot, err);
 	if (rc)
 		return rc;
@@ -248,7 +268,7 @@ static void reap(struct thread *t)
 
 static struct slot *current(struct lane *l)
 {
-	return &l->slots[l->hashed / BLOCK % SLOTS];
+	return &l->slots[l->nhashed % SLOTS];
 }
 
 /* A block has been hashed: hand it out, and let the next but one come. */
@@ -261,8 +281,9 @@ static void move_on(struct thread *t, struct lane *l)
 	if (t->r->progress)
 		t->r->progress(t->r->progress_arg, slot->bytes);
 	l->hashed += slot->bytes;
+	l->nhashed++;
 	if (l->submitted < l->job->shard->bytes)
-		l->job->rc = submit_block(t, l, slot, &l->job->err);
+		l->job->rc = submit_block(t, l, &l->job->err);
 }
 
 /* One block of each file that has any left. False when none has. */
@@ -315,7 +336,7 @@ static void open_lane(struct thread *t, struct lane *l)
 	}
 	for (size_t s = 0; s < SLOTS && job->rc == 0; s++)
 		if (l->submitted < shard->bytes)
-			job->rc = submit_block(t, l, &l->slots[s], &job->err);
+			job->rc = submit_block(t, l, &job->err);
 }
 
 static void close_lane(struct thread *t, struct lane *l)
@@ -331,8 +352,7 @@ static void read_together(const struct reading *r, struct ck_shard_job *jobs, si
 {
 	struct thread t = {.r = r, .nlanes = count};
 	struct ck_error err = CK_ERROR_INIT;
-	int rc = ck_queue_new(r->io, (unsigned)count * SLOTS, CK_QUEUE_KERNEL, &t.queue,
-			      &err);
+	int rc = ck_queue_new(r->io, (unsigned)count * SLOTS, CK_QUEUE_KERNEL, &t.queue, &err);
 
 	for (size_t k = 0; k < count; k++) {
 		t.lanes[k] = (struct lane){.job = &jobs[k], .direct = -1};
