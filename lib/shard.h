@@ -154,7 +154,7 @@ struct ck_shard_job {
 
 /*
  * Read whole files once, front to back, verifying them, and copy blocks to their destinations.
- * Large files advance together, four in each thread, in blocks of 1 MiB, each hashed while the next
+ * Large files advance together, four in each thread, in blocks of 4 MiB, each hashed while the next
  * ones are on their way. A file that fails does not keep the others from being read.
  *
  *   level    CK_LEVEL_CRC32 or CK_LEVEL_SHA256
@@ -166,7 +166,7 @@ struct ck_shard_job {
  * level, or a chunk_bytes that is no power of two; CK_EIO; CK_ENOMEM. After a failure the
  * destinations hold whatever was read. Several threads may read one shard.
  *
- * Memory: up to 4 MiB for each of the files that advance together, for what cannot be read to where
+ * Memory: up to 12 MiB for each of the files that advance together, for what cannot be read to where
  * it belongs (direct I/O wants memory at multiples of 4096, and alike in the file).
  */
 int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t count,

@@ -9,10 +9,10 @@
 
 /* Through the page cache: small enough to be hashed while it is in the CPU's. */
 #define PIECE ((size_t)256 << 10)
-/* Past it: one transfer. File offsets of transfers are multiples of it. */
-#define BLOCK ((size_t)1 << 20)
+/* Past it: one transfer. File offsets of transfers are multiples of it, but for the header. */
+#define BLOCK ((size_t)4 << 20)
 /* Blocks of one file that are under way, or being hashed. */
-#define SLOTS 4
+#define SLOTS 3
 
 /* A block of a file: read to where it belongs when it can, else bounced. */
 struct slot {
@@ -117,8 +117,8 @@ static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_
 	if (job->rc == 0)
 		job->rc = ck_digest_final(digest, &got, &job->err);
 	if (job->rc == 0)
-		job->rc =
-			ck_expected_check(job->shard->path, job->expected, &got, r->level, &job->err);
+		job->rc = ck_expected_check(job->shard->path, job->expected, &got, r->level,
+					    &job->err);
 	ck_digests_fini(&got);
 }
 

@@ -1,7 +1,9 @@
 /*
  * Writing and reading shards against what the disk and the page cache can do without any digest.
  *
- *	shards DIRECTORY RANKS MIB ROUNDS
+ *	shards DIRECTORY RANKS MIB ROUNDS [THREADS]
+ *
+ * THREADS of each rank: two where the CPUs suffice for all ranks, else one.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -44,11 +46,13 @@ struct rank {
 	struct ck_plan plan;
 	struct ck_digests digests[FILES];
 	struct ck_stored block;
+	unsigned threads;
 };
 
 struct bench {
 	const char *dir;
 	size_t mib;
+	unsigned threads;
 	struct rank ranks[RANKS_MAX];
 };
 
@@ -58,6 +62,7 @@ static void plan_images(struct bench *b, struct rank *r, int rank)
 	unsigned char *at;
 
 	r->bytes = b->mib * MIB;
+	r->threads = b->threads;
 	r->memory = bench_memory(r->bytes + FILES * 2 * 4096);
 	r->block = (struct ck_stored){.name = "state",
 				      .dtype = CK_F32,
@@ -152,7 +157,7 @@ static void direct_read(struct rank *r)
 
 static void save(struct rank *r, int rank, enum ck_sha sha)
 {
-	const struct ck_shard_options options = {.direct = true, .sha = sha};
+	const struct ck_shard_options options = {.threads = r->threads, .direct = true, .sha = sha};
 	struct ck_error err = CK_ERROR_INIT;
 
 	for (size_t p = 0; p < r->plan.nparts; p++)
@@ -164,7 +169,9 @@ static void save(struct rank *r, int rank, enum ck_sha sha)
 
 static void load(struct rank *r, int rank, enum ck_level level, enum ck_sha sha)
 {
-	const struct ck_shard_options options = {.direct = level == CK_LEVEL_SHA256, .sha = sha};
+	const struct ck_shard_options options = {.threads = r->threads,
+						 .direct = level == CK_LEVEL_SHA256,
+						 .sha = sha};
 	struct ck_expected expected[FILES];
 	struct ck_shard_job jobs[FILES];
 	struct ck_shard shards[FILES];
@@ -300,11 +307,14 @@ int main(int argc, char **argv)
 	double *seconds;
 	int ranks, rounds;
 
-	bench_need(argc == 5, "usage: shards DIRECTORY RANKS MIB ROUNDS");
+	bench_need(argc == 5 || argc == 6, "usage: shards DIRECTORY RANKS MIB ROUNDS [THREADS]");
 	b.dir = argv[1];
 	ranks = atoi(argv[2]);
 	b.mib = (size_t)atoi(argv[3]);
 	rounds = atoi(argv[4]);
+	b.threads = argc == 6                                    ? (unsigned)atoi(argv[5])
+		    : sysconf(_SC_NPROCESSORS_ONLN) / ranks >= 2 ? 2
+								 : 1;
 	bench_need(ranks > 0 && ranks <= RANKS_MAX && b.mib % 4 == 0 && rounds > 0 &&
 			   rounds <= BENCH_ROUNDS_MAX,
 		   "1 to %d ranks, MiB in fours, 1 to %d rounds", RANKS_MAX, BENCH_ROUNDS_MAX);
