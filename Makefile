@@ -53,6 +53,7 @@ FUZZ := $(filter-out replay,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.
 FUZZ_REPLAY := $(patsubst %,$(B)/tests/fuzz/%.t,$(FUZZ))
 BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
 PLUGIN_UNIT := $(patsubst tests/plugin/%.c,$(B)/tests/plugin/%.t,$(wildcard tests/plugin/*.c))
+BENCH_LIB := $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/lib/*.c))
 MPI_UNIT := $(patsubst tests/mpi/%.c,$(B)/tests/mpi/%.bin,$(wildcard tests/mpi/*.c))
 
 PARTS := $(B)/libckpt.so.0 $(B)/ckpt
@@ -63,7 +64,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all fuzz check check-full check-unit check-mpi check-plugin asan tsan lint format layers demo \
+.PHONY: all fuzz check check-full check-unit check-mpi check-plugin asan tsan bench lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -76,7 +77,7 @@ skipped:
 	@$(if $(HAVE_URING),:,echo "slower: disk and CPU overlap by threads: no liburing.h (contrib/deps.sh installs liburing-dev)")
 
 help:
-	@echo "all check check-full asan tsan lint format layers demo install uninstall clean"
+	@echo "all check check-full asan tsan bench lint format layers demo install uninstall clean"
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -84,7 +85,7 @@ $(B)/%.o: %.c
 
 $(B)/runtime/comm_mpi.o $(B)/tests/mpi/%.o $(B)/contrib/examples/train/%.o: CC := $(MPICC)
 $(B)/plugin/%.o $(B)/tests/plugin/%.o: ALL_CFLAGS += $(SLURM_CFLAGS) -Iplugin
-$(B)/tests/%.o: ALL_CFLAGS += -Itests/support -Itests/fuzz
+$(B)/tests/%.o: ALL_CFLAGS += -Itests/support -Itests/fuzz -Itests/bench/lib
 # Bit-exact training: no fused multiply-add where the compiler likes one.
 $(B)/contrib/examples/train/%.o: ALL_CFLAGS += -ffp-contract=off
 
@@ -127,7 +128,7 @@ $(B)/tests/unit/%.t: $(B)/tests/unit/%.o $(SUPPORT_OBJ) $(B)/libckpt.a
 $(B)/tests/fuzz/%.t: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(SUPPORT_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
-$(BENCH): $(B)/tests/bench/%: $(B)/tests/bench/%.o $(SUPPORT_OBJ) $(B)/libckpt.a
+$(BENCH): $(B)/tests/bench/%: $(B)/tests/bench/%.o $(BENCH_LIB) $(SUPPORT_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
 $(B)/tests/mpi/%.bin: $(B)/tests/mpi/%.o $(B)/runtime/comm_mpi.o $(SUPPORT_OBJ) $(B)/libckpt.a
@@ -157,10 +158,14 @@ fuzz-%: tests/fuzz/%.c $(wildcard lib/*.[ch])
 		$< $(wildcard lib/*.c) -o build/fuzz/$*.bin $(LIBS)
 	build/fuzz/$*.bin -max_total_time=$(FUZZ_SECONDS) -max_len=16384 build/fuzz/$* tests/fuzz/corpus/$*
 
+# Ratios against limits measured in the same run; QUICK=1 takes a tenth of the time.
+bench: $(BENCH)
+	tests/bench/run $(B)
+
 asan tsan:
 	$(MAKE) VARIANT=$@ check-unit
 
-SOURCES := $(wildcard lib/*.[ch] runtime/*.[ch] plugin/*.[ch] tests/*/*.[ch] contrib/examples/*/*.[ch])
+SOURCES := $(wildcard lib/*.[ch] runtime/*.[ch] plugin/*.[ch] tests/*/*.[ch] tests/bench/lib/*.[ch] contrib/examples/*/*.[ch])
 lint:
 	tests/lint.sh $(SLURM_CFLAGS)
 format:

@@ -1,48 +1,48 @@
+#include "deal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "items.h"
 #include "json.h"
 
 /* Ranks named in one message. */
 #define RANKS_SHOWN 8
 
-/* A block of one rank. */
-struct ref {
-	const struct ck_box *box;
-	uint32_t rank;
+/* What is known of an item of the table while the ranks are gone through. */
+struct seen {
+	uint32_t first_rank; /* that has it */
+	uint32_t nranks;
 };
 
 struct merge {
-	const struct ck_item_list *lists;
-	uint32_t world_size;
-	struct ck_item_list *table;
-	uint32_t *nranks; /* by item of the table: how many ranks have it */
-	size_t *first;    /* refs of item i: [first[i], first[i + 1]); needs count + 1 */
-	struct ref *refs;
-	const struct ck_box **distinct; /* boxes of one item, each once */
+	ck_deal_next next;
+	void *arg;
 	struct ck_deal *deal;
-	size_t nholders; /* of deal->holders in use */
+	struct seen *seen; /* by item, in the order of being seen */
+	size_t seen_capacity;
+	char *flat; /* of rank 0, "" for none */
 };
 
 void ck_deal_fini(struct ck_deal *deal)
 {
 	ck_item_list_fini(&deal->table);
+	ck_layout_fini(&deal->layout);
 	free(deal->blocks);
-	free(deal->holders);
 	free(deal->rank_first);
 	free(deal->rank_blocks);
 	*deal = (struct ck_deal){0};
 }
 
-static void merge_fini(struct merge *m)
+void ck_deal_box(const struct ck_deal *deal, size_t block, struct ck_box *out)
 {
-	free(m->nranks);
-	free(m->first);
-	free(m->refs);
-	free(m->distinct);
+	ck_layout_box(&deal->layout, deal->blocks[block].first, out);
+}
+
+uint32_t ck_deal_holder(const struct ck_deal *deal, const struct ck_deal_block *block, size_t h)
+{
+	return deal->layout.blocks[block->first + h].rank;
 }
 
 static int fail_item(struct ck_error *err, const struct ck_item *item, const char *text)
@@ -62,71 +62,90 @@ static void *array_new(size_t count, size_t size, int *rc, struct ck_error *err)
 	return array;
 }
 
-/* Every name once, sorted. What the item is, the lowest rank that has it says. */
-static int build_table(struct merge *m, struct ck_error *err)
+/* ---- going through the ranks ---- */
+
+/* Where an item stands in the table; a new one goes to its end. What it is, its first rank says. */
+static int look_up(struct merge *m, const struct ck_item *item, uint32_t rank, size_t *at,
+		   struct ck_error *err)
 {
-	size_t at;
-	int rc = 0;
+	struct ck_item_list *table = &m->deal->table;
+	int rc = ck_item_list_find(table, item->name, at, NULL);
 
-	for (uint32_t r = 0; r < m->world_size; r++) {
-		for (size_t i = 0; i < m->lists[r].count && rc == 0; i++) {
-			const struct ck_item *item = &m->lists[r].items[i];
+	if (rc != CK_ENOENT)
+		return rc ? ck_fail_nomem(err, table->count * sizeof(size_t)) : 0;
+	if (table->count == m->seen_capacity) {
+		size_t capacity = m->seen_capacity ? 2 * m->seen_capacity : 64;
+		struct seen *seen = reallocarray(m->seen, capacity, sizeof(*seen));
 
-			rc = ck_item_list_find(m->table, item->name, &at, NULL);
-			if (rc == CK_ENOENT)
-				rc = ck_item_list_append(m->table, item, err);
-			else if (rc == CK_ENOMEM)
-				rc = ck_fail_nomem(err, m->table->count * sizeof(size_t));
-		}
+		if (!seen)
+			return ck_fail_nomem(err, capacity * sizeof(*seen));
+		m->seen = seen;
+		m->seen_capacity = capacity;
 	}
-	if (rc == 0)
-		ck_item_list_sort(m->table);
-	return rc;
+	m->seen[table->count] = (struct seen){.first_rank = rank};
+	*at = table->count;
+	return ck_item_list_append(table, item, err);
 }
 
-/* The lowest rank that has an item. Linear: for messages. */
-static uint32_t lowest_rank(const struct merge *m, const char *name)
-{
-	for (uint32_t r = 0; r < m->world_size; r++)
-		for (size_t i = 0; i < m->lists[r].count; i++)
-			if (strcmp(m->lists[r].items[i].name, name) == 0)
-				return r;
-	return 0;
-}
-
-static int fail_differs(const struct merge *m, const struct ck_item *in_table,
-			const struct ck_item *item, uint32_t rank, struct ck_error *err)
+static int check_same(const struct merge *m, size_t at, const struct ck_item *item, uint32_t rank,
+		      struct ck_error *err)
 {
 	char a_is[32], b_is[32];
 
-	snprintf(a_is, sizeof(a_is), "rank %" PRIu32, lowest_rank(m, item->name));
+	if (ck_item_same(&m->deal->table.items[at], "", item, "", CK_EITEM, NULL) == 0)
+		return 0;
+	snprintf(a_is, sizeof(a_is), "rank %" PRIu32, m->seen[at].first_rank);
 	snprintf(b_is, sizeof(b_is), "rank %" PRIu32, rank);
-	return ck_item_same(in_table, a_is, item, b_is, CK_EITEM, err);
+	return ck_item_same(&m->deal->table.items[at], a_is, item, b_is, CK_EITEM, err);
 }
 
-/* Compare each rank's items with the table; first[i + 1] counts the blocks of item i. */
-static int count_items(struct merge *m, struct ck_error *err)
+static int add_item(struct merge *m, const struct ck_item *item, uint32_t rank,
+		    struct ck_error *err)
 {
+	struct ck_layout_block block = {.rank = rank};
 	size_t at = 0;
-	int rc = 0;
+	int rc = look_up(m, item, rank, &at, err);
 
-	for (uint32_t r = 0; r < m->world_size; r++) {
-		for (size_t i = 0; i < m->lists[r].count && rc == 0; i++) {
-			const struct ck_item *item = &m->lists[r].items[i];
-
-			rc = ck_item_list_find(m->table, item->name, &at, err);
-			if (rc == 0 &&
-			    ck_item_same(&m->table->items[at], "", item, "", CK_EITEM, NULL))
-				rc = fail_differs(m, &m->table->items[at], item, r, err);
-			if (rc)
-				break;
-			m->nranks[at]++;
-			for (size_t b = 0; b < item->nblocks; b++)
-				m->first[at + 1] += !ck_box_empty(&item->blocks[b]);
-		}
-	}
+	if (!rc)
+		rc = check_same(m, at, item, rank, err);
+	if (rc)
+		return rc;
+	m->seen[at].nranks++;
+	block.item = (uint32_t)at;
+	for (size_t b = 0; b < item->nblocks && !rc; b++)
+		rc = ck_layout_add(&m->deal->layout, &block, &item->blocks[b], err);
 	return rc;
 }
+
+static int add_flat(struct merge *m, const char *flat, uint32_t rank, struct ck_error *err)
+{
+	char a[CK_JSON_SHOW], b[CK_JSON_SHOW];
+
+	flat = flat ? flat : "";
+	if (rank == 0) {
+		m->flat = strdup(flat);
+		return m->flat ? 0 : ck_fail_nomem(err, strlen(flat) + 1);
+	}
+	if (strcmp(flat, m->flat) == 0)
+		return 0;
+	return ck_fail(err, CK_EITEM, "the flat item is '%s' on rank 0 and '%s' on rank %" PRIu32,
+		       ck_json_show(a, m->flat), ck_json_show(b, flat), rank);
+}
+
+static int add_rank(struct merge *m, uint32_t rank, struct ck_error *err)
+{
+	struct ck_item_list list = {.count = 0};
+	int rc = m->next(m->arg, rank, &list, err);
+
+	for (size_t i = 0; i < list.count && !rc; i++)
+		rc = add_item(m, &list.items[i], rank, err);
+	if (!rc)
+		rc = add_flat(m, list.flat, rank, err);
+	ck_item_list_fini(&list);
+	return rc;
+}
+
+/* ---- checking ---- */
 
 static bool has_item(const struct ck_item_list *list, const char *name)
 {
@@ -141,187 +160,113 @@ static int fail_missing(const struct merge *m, const struct ck_item *item, uint3
 {
 	struct ck_buf text = CK_BUF_INIT;
 	uint32_t shown = 0;
-	int rc;
+	int rc = 0;
 
 	ck_buf_addf(&text, "per-rank, but not registered on rank%s", missing > 1 ? "s" : "");
-	for (uint32_t r = 0; r < m->world_size && shown < RANKS_SHOWN; r++)
-		if (!has_item(&m->lists[r], item->name))
+	for (uint32_t r = 0;
+	     r < m->deal->world_size && shown < missing && shown < RANKS_SHOWN && !rc; r++) {
+		struct ck_item_list list = {.count = 0};
+
+		rc = m->next(m->arg, r, &list, err);
+		if (!rc && !has_item(&list, item->name))
 			ck_buf_addf(&text, "%s %" PRIu32, shown++ ? "," : "", r);
+		ck_item_list_fini(&list);
+	}
 	if (missing > shown)
 		ck_buf_addf(&text, " and %" PRIu32 " more", missing - shown);
-	rc = ck_buf_check(&text, err);
-	if (rc == 0)
+	if (!rc)
+		rc = ck_buf_check(&text, err);
+	if (!rc)
 		rc = fail_item(err, item, text.data);
 	ck_buf_fini(&text);
 	return rc;
 }
 
+/* Of several, the first by name. */
 static int check_per_rank(const struct merge *m, struct ck_error *err)
 {
-	for (size_t i = 0; i < m->table->count; i++) {
-		const struct ck_item *item = &m->table->items[i];
+	const struct ck_item_list *table = &m->deal->table;
+	size_t first = table->count;
 
-		if (item->kind == CK_PER_RANK && m->nranks[i] < m->world_size)
-			return fail_missing(m, item, m->world_size - m->nranks[i], err);
-	}
-	return 0;
-}
-
-static const char *flat_of(const struct merge *m, uint32_t rank)
-{
-	return m->lists[rank].flat ? m->lists[rank].flat : "";
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].kind == CK_PER_RANK &&
+		    m->seen[i].nranks < m->deal->world_size &&
+		    (first == table->count ||
+		     strcmp(table->items[i].name, table->items[first].name) < 0))
+			first = i;
+	if (first == table->count)
+		return 0;
+	return fail_missing(m, &table->items[first], m->deal->world_size - m->seen[first].nranks,
+			    err);
 }
 
 static int check_flat(struct merge *m, struct ck_error *err)
 {
-	char a[CK_JSON_SHOW], b[CK_JSON_SHOW];
-	const char *flat = flat_of(m, 0);
+	struct ck_item_list *table = &m->deal->table;
+	char shown[CK_JSON_SHOW];
 	const struct ck_item *item;
 	size_t at;
 
-	for (uint32_t r = 1; r < m->world_size; r++)
-		if (strcmp(flat, flat_of(m, r)) != 0)
-			return ck_fail(err, CK_EITEM,
-				       "the flat item is '%s' on rank 0 and '%s' on rank %" PRIu32,
-				       ck_json_show(a, flat), ck_json_show(b, flat_of(m, r)), r);
-	if (!flat[0])
+	if (!m->flat || !m->flat[0])
 		return 0;
-	if (ck_item_list_find(m->table, flat, &at, NULL))
+	if (ck_item_list_find(table, m->flat, &at, NULL))
 		return ck_fail(err, CK_EITEM, "the flat item '%s' is not registered",
-			       ck_json_show(a, flat));
-	item = &m->table->items[at];
+			       ck_json_show(shown, m->flat));
+	item = &table->items[at];
 	if (item->kind != CK_SHARDED || item->ndim != 1)
 		return fail_item(err, item,
 				 "is named flat, so it has to be sharded, of one dimension");
-	m->table->flat = strdup(flat);
-	return m->table->flat ? 0 : ck_fail_nomem(err, strlen(flat) + 1);
-}
-
-/* Put each rank's blocks behind those of their item; first[i] then begins the refs of item i. */
-static int collect_refs(struct merge *m, struct ck_error *err)
-{
-	size_t count = m->table->count, at = 0;
-	size_t *next;
-	int rc = 0;
-
-	for (size_t i = 0; i < count; i++)
-		m->first[i + 1] += m->first[i];
-	m->refs = array_new(m->first[count], sizeof(*m->refs), &rc, err);
-	m->distinct = array_new(m->first[count], sizeof(*m->distinct), &rc, err);
-	next = array_new(count, sizeof(*next), &rc, err);
-	if (rc == 0)
-		memcpy(next, m->first, count * sizeof(*next));
-	for (uint32_t r = 0; r < m->world_size && rc == 0; r++) {
-		for (size_t i = 0; i < m->lists[r].count && rc == 0; i++) {
-			const struct ck_item *item = &m->lists[r].items[i];
-
-			rc = ck_item_list_find(m->table, item->name, &at, err);
-			for (size_t b = 0; b < item->nblocks && rc == 0; b++)
-				if (!ck_box_empty(&item->blocks[b]))
-					m->refs[next[at]++] = (struct ref){&item->blocks[b], r};
-		}
-	}
-	free(next);
-	return rc;
-}
-
-static int compare_refs(const void *a, const void *b)
-{
-	const struct ref *x = a, *y = b;
-	int order = ck_box_cmp(x->box, y->box);
-
-	if (order)
-		return order;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-/* Sort all refs; how many different blocks are there? */
-static size_t sort_refs(struct merge *m)
-{
-	size_t distinct = 0;
-
-	for (size_t i = 0; i < m->table->count; i++) {
-		size_t begin = m->first[i], end = m->first[i + 1];
-
-		qsort(m->refs + begin, end - begin, sizeof(*m->refs), compare_refs);
-		for (size_t k = begin; k < end; k++)
-			distinct += k == begin || !ck_box_equal(m->refs[k - 1].box, m->refs[k].box);
-	}
-	return distinct;
-}
-
-static uint32_t rank_of(const struct merge *m, size_t item, const struct ck_box *box)
-{
-	for (size_t k = m->first[item]; k < m->first[item + 1]; k++)
-		if (m->refs[k].box == box)
-			return m->refs[k].rank;
+	table->flat = m->flat;
+	m->flat = NULL;
 	return 0;
 }
 
-static int fail_tiling(const struct merge *m, size_t at, size_t count, struct ck_error *err)
-{
-	const struct ck_item *item = &m->table->items[at];
-	struct ck_buf text = CK_BUF_INIT;
-	const struct ck_box *pair[2];
-	struct ck_error why = CK_ERROR_INIT;
-	int rc = ck_tiling_overlap(item->ndim, m->distinct, count, pair, err);
+/* ---- bringing it into order ---- */
 
-	if (rc)
-		return rc;
-	if (!pair[0]) {
-		rc = ck_tiling_check(item->ndim, item->shape, m->distinct, count, &why);
-		return rc == CK_EITEM ? fail_item(err, item, why.text)
-				      : ck_fail(err, rc, "%s", why.text);
+/* Sort the table by name, and count the blocks' items anew. */
+static int sort_table(struct merge *m, struct ck_error *err)
+{
+	struct ck_item_list *table = &m->deal->table;
+	int rc = 0;
+	const char **names = array_new(table->count, sizeof(*names), &rc, err);
+	uint32_t *now = array_new(table->count, sizeof(*now), &rc, err);
+
+	for (size_t i = 0; i < table->count && !rc; i++)
+		names[i] = table->items[i].name;
+	if (!rc)
+		ck_item_list_sort(table);
+	for (size_t i = 0; i < table->count && !rc; i++) {
+		size_t at = 0;
+
+		rc = ck_item_list_find(table, names[i], &at, err);
+		now[i] = (uint32_t)at;
 	}
-	ck_box_print(&text, pair[0]);
-	ck_buf_addf(&text, " (rank %" PRIu32 ") and ", rank_of(m, at, pair[0]));
-	ck_box_print(&text, pair[1]);
-	ck_buf_addf(&text, " (rank %" PRIu32 ") overlap", rank_of(m, at, pair[1]));
-	rc = ck_buf_check(&text, err);
-	if (rc == 0)
-		rc = fail_item(err, item, text.data);
-	ck_buf_fini(&text);
+	for (size_t b = 0; b < m->deal->layout.nblocks && !rc; b++)
+		m->deal->layout.blocks[b].item = now[m->deal->layout.blocks[b].item];
+	free(names);
+	free(now);
 	return rc;
 }
 
-/* Merge identical boxes of one item into blocks with holders, and check that they tile it. */
-static int merge_item(struct merge *m, size_t at, struct ck_error *err)
+/* Identical boxes of one item are one block with several holders. */
+static int group_blocks(struct ck_deal *deal, struct ck_error *err)
 {
-	const struct ck_item *item = &m->table->items[at];
-	struct ck_deal *deal = m->deal;
-	size_t count = 0;
-	int rc;
-
-	for (size_t k = m->first[at]; k < m->first[at + 1]; k++) {
-		const struct ref *ref = &m->refs[k];
-
-		if (count == 0 || !ck_box_equal(m->distinct[count - 1], ref->box)) {
-			struct ck_deal_block *block = &deal->blocks[deal->nblocks++];
-
-			block->item = at;
-			block->box = *ref->box;
-			block->holders = deal->holders + m->nholders;
-			m->distinct[count++] = ref->box;
-		}
-		deal->blocks[deal->nblocks - 1].nholders++;
-		deal->holders[m->nholders++] = ref->rank;
-	}
-	rc = ck_tiling_check(item->ndim, item->shape, m->distinct, count, NULL);
-	return rc == 0 ? 0 : fail_tiling(m, at, count, err);
-}
-
-static int merge_blocks(struct merge *m, struct ck_error *err)
-{
-	struct ck_deal *deal = m->deal;
+	const struct ck_layout *layout = &deal->layout;
+	size_t count = 0, end;
 	int rc = 0;
 
-	deal->blocks = array_new(sort_refs(m), sizeof(*deal->blocks), &rc, err);
-	deal->holders = array_new(m->first[m->table->count], sizeof(*deal->holders), &rc, err);
-	for (size_t i = 0; i < m->table->count && rc == 0; i++)
-		if (m->table->items[i].kind == CK_SHARDED)
-			rc = merge_item(m, i, err);
+	for (size_t i = 0; i < layout->nblocks; i = ck_layout_same_end(layout, i))
+		count++;
+	deal->blocks = array_new(count, sizeof(*deal->blocks), &rc, err);
+	for (size_t i = 0; i < layout->nblocks && !rc; i = end) {
+		end = ck_layout_same_end(layout, i);
+		deal->blocks[deal->nblocks++] = (struct ck_deal_block){
+			.item = layout->blocks[i].item, .first = i, .nholders = end - i};
+	}
 	return rc;
 }
+
+/* ---- dealing ---- */
 
 /* A block that several ranks hold, in the order of dealing. */
 struct shared {
@@ -338,13 +283,16 @@ static int compare_shared(const void *a, const void *b)
 	return x->block < y->block ? -1 : x->block > y->block;
 }
 
-static uint32_t least_loaded(const struct ck_deal_block *block, const uint64_t *load)
+static uint32_t least_loaded(const struct ck_deal *deal, const struct ck_deal_block *block,
+			     const uint64_t *load)
 {
-	uint32_t best = block->holders[0];
+	uint32_t best = ck_deal_holder(deal, block, 0);
 
-	for (size_t i = 1; i < block->nholders; i++)
-		if (load[block->holders[i]] < load[best])
-			best = block->holders[i];
+	for (size_t i = 1; i < block->nholders; i++) {
+		uint32_t holder = ck_deal_holder(deal, block, i);
+
+		best = load[holder] < load[best] ? holder : best;
+	}
 	return best;
 }
 
@@ -357,10 +305,9 @@ static int choose_writers(struct ck_deal *deal, struct ck_error *err)
 
 	for (size_t i = 0; i < deal->nblocks && rc == 0; i++) {
 		struct ck_deal_block *block = &deal->blocks[i];
-		uint64_t bytes = ck_box_volume(&block->box) *
-				 ck_dtype_size(deal->table.items[block->item].dtype);
+		uint64_t bytes = ck_layout_bytes(&deal->layout, block->first);
 
-		block->writer = block->holders[0];
+		block->writer = ck_deal_holder(deal, block, 0);
 		if (block->nholders == 1)
 			load[block->writer] += bytes;
 		else
@@ -371,7 +318,7 @@ static int choose_writers(struct ck_deal *deal, struct ck_error *err)
 	for (size_t i = 0; i < nshared; i++) {
 		struct ck_deal_block *block = &deal->blocks[shared[i].block];
 
-		block->writer = least_loaded(block, load);
+		block->writer = least_loaded(deal, block, load);
 		load[block->writer] += shared[i].bytes;
 	}
 	free(load);
@@ -380,8 +327,9 @@ static int choose_writers(struct ck_deal *deal, struct ck_error *err)
 }
 
 /* Which blocks a rank holds, so that packing all duties looks at each holder once. */
-static int index_ranks(struct ck_deal *deal, size_t nholders, struct ck_error *err)
+static int index_ranks(struct ck_deal *deal, struct ck_error *err)
 {
+	size_t nholders = deal->layout.nblocks;
 	int rc = 0;
 	size_t *next = array_new(deal->world_size, sizeof(*next), &rc, err);
 
@@ -392,53 +340,76 @@ static int index_ranks(struct ck_deal *deal, size_t nholders, struct ck_error *e
 		return rc;
 	}
 	for (size_t i = 0; i < nholders; i++)
-		deal->rank_first[deal->holders[i] + 1]++;
+		deal->rank_first[deal->layout.blocks[i].rank + 1]++;
 	for (uint32_t r = 0; r < deal->world_size; r++) {
 		deal->rank_first[r + 1] += deal->rank_first[r];
 		next[r] = deal->rank_first[r];
 	}
 	for (size_t i = 0; i < deal->nblocks; i++)
 		for (size_t h = 0; h < deal->blocks[i].nholders; h++)
-			deal->rank_blocks[next[deal->blocks[i].holders[h]]++] = i;
+			deal->rank_blocks[next[ck_deal_holder(deal, &deal->blocks[i], h)]++] = i;
 	free(next);
 	return 0;
 }
 
-static int check_and_merge(struct merge *m, struct ck_error *err)
+static int merge(struct merge *m, struct ck_error *err)
 {
-	int rc = build_table(m, err);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	m->nranks = array_new(m->table->count, sizeof(*m->nranks), &rc, err);
-	m->first = array_new(m->table->count, sizeof(*m->first), &rc, err);
-	if (rc == 0)
-		rc = count_items(m, err);
-	if (rc == 0)
+	for (uint32_t r = 0; r < m->deal->world_size && !rc; r++)
+		rc = add_rank(m, r, err);
+	if (!rc)
 		rc = check_per_rank(m, err);
-	if (rc == 0)
+	if (!rc)
 		rc = check_flat(m, err);
-	if (rc == 0)
-		rc = collect_refs(m, err);
-	return rc ? rc : merge_blocks(m, err);
+	if (!rc)
+		rc = sort_table(m, err);
+	if (!rc)
+		rc = ck_layout_sort(&m->deal->layout, err);
+	if (!rc)
+		rc = ck_layout_check(&m->deal->layout, m->deal->world_size, false, err);
+	return rc ? rc : group_blocks(m->deal, err);
+}
+
+int ck_items_deal_each(ck_deal_next next, void *arg, uint32_t world_size, struct ck_deal *out,
+		       struct ck_error *err)
+{
+	struct ck_deal deal = {.world_size = world_size};
+	struct merge m = {.next = next, .arg = arg, .deal = &deal};
+	int rc;
+
+	ck_layout_init(&deal.layout, &deal.table);
+	rc = merge(&m, err);
+	if (!rc)
+		rc = choose_writers(&deal, err);
+	if (!rc)
+		rc = index_ranks(&deal, err);
+	free(m.seen);
+	free(m.flat);
+	if (rc) {
+		ck_deal_fini(&deal);
+		return rc;
+	}
+	*out = deal;
+	out->layout.table = NULL; /* the deal may be moved */
+	return 0;
+}
+
+/* A list that is there already: a copy, since what `next` makes is freed. */
+static int copy_list(void *arg, uint32_t rank, struct ck_item_list *out, struct ck_error *err)
+{
+	const struct ck_item_list *lists = arg;
+	struct ck_buf packed = CK_BUF_INIT;
+	int rc = ck_item_list_pack(&lists[rank], &packed, err);
+
+	if (!rc)
+		rc = ck_item_list_unpack(packed.data, packed.len, out, err);
+	ck_buf_fini(&packed);
+	return rc;
 }
 
 int ck_items_deal(const struct ck_item_list *lists, uint32_t world_size, struct ck_deal *out,
 		  struct ck_error *err)
 {
-	struct ck_deal deal = {.world_size = world_size};
-	struct merge merge = {
-		.lists = lists, .world_size = world_size, .table = &deal.table, .deal = &deal};
-	int rc = check_and_merge(&merge, err);
-
-	if (rc == 0)
-		rc = choose_writers(&deal, err);
-	if (rc == 0)
-		rc = index_ranks(&deal, merge.nholders, err);
-	merge_fini(&merge);
-	if (rc)
-		ck_deal_fini(&deal);
-	else
-		*out = deal;
-	return rc;
+	return ck_items_deal_each(copy_list, (void *)lists, world_size, out, err);
 }

@@ -2,8 +2,7 @@
  * Items: what the ranks registered, merged into one table, checked, and dealt out.
  *
  * Each rank describes its registrations (ck_item_list), packs them (binary), rank 0 gathers the
- * packed lists and ck_items_deal decides, purely, which rank stores which block. The result depends
- * on the registrations alone, so a restore with the same registrations finds the same deal.
+ * packed lists and ck_items_deal (deal.h) decides, purely, which rank stores which block.
  */
 #ifndef CK_ITEMS_H
 #define CK_ITEMS_H
@@ -100,67 +99,5 @@ int ck_item_list_unpack(const void *data, size_t bytes, struct ck_item_list *out
  */
 int ck_items_compare(const struct ck_item_list *saved, const struct ck_item_list *program,
 		     struct ck_error *err);
-
-/* A stored block and those who hold it. */
-struct ck_deal_block {
-	size_t item; /* in the table */
-	struct ck_box box;
-	uint32_t *holders; /* ascending ranks; the deal's */
-	size_t nholders;
-	uint32_t writer; /* the one of the holders that stores it */
-};
-
-/* The merged table and the deal. */
-struct ck_deal {
-	struct ck_item_list table;    /* every item once, sorted by name; without blocks */
-	struct ck_deal_block *blocks; /* non-empty, sorted by item, then box */
-	size_t nblocks;
-	uint32_t world_size;
-	/* Private: all holders; per rank the blocks it holds, rank_blocks[rank_first[r] …]. */
-	uint32_t *holders;
-	size_t *rank_first; /* world_size + 1 */
-	size_t *rank_blocks;
-};
-
-/*
- * Merge and check: equal kind, dtype and shape on all ranks, per-rank items on every rank, exact
- * tiling (empty blocks aside), the flat item one-dimensional and sharded and the same on all ranks;
- * then give each block a writer, balancing bytes: blocks with one holder first, then the others by
- * falling size to the holder with the fewest bytes, the lowest rank on a tie.
- *
- *   lists  world_size of them; index = rank
- * Returns 0 (free with ck_deal_fini); CK_EITEM naming item, box and ranks; CK_ENOMEM. Pure.
- */
-int ck_items_deal(const struct ck_item_list *lists, uint32_t world_size, struct ck_deal *out,
-		  struct ck_error *err);
-void ck_deal_fini(struct ck_deal *deal);
-
-/*
- * What one rank needs of the deal, packed: for each of its blocks (in packed order: items by name,
- * blocks by box) its holders and writer.
- */
-struct ck_duty_block {
-	struct ck_box box;
-	uint32_t writer;
-	uint32_t *holders; /* ascending; NULL with nholders 1: this rank alone */
-	size_t nholders;
-};
-
-struct ck_duty_item {
-	char *name;
-	struct ck_duty_block *blocks; /* this rank's non-empty blocks, by box */
-	size_t nblocks;
-};
-
-struct ck_duty {
-	struct ck_duty_item *items; /* sharded items with blocks here, by name */
-	size_t count;
-};
-
-/* Holders go as runs of equal stride, so a block of all ranks is as short as a block of two. */
-int ck_duty_pack(const struct ck_deal *deal, uint32_t rank, struct ck_buf *out,
-		 struct ck_error *err);
-int ck_duty_unpack(const void *data, size_t bytes, struct ck_duty *out, struct ck_error *err);
-void ck_duty_fini(struct ck_duty *duty);
 
 #endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "items.h"
+#include "deal.h"
 #include "json.h"
 #include "names.h"
 
@@ -237,29 +237,31 @@ void ck_duty_fini(struct ck_duty *duty)
 }
 
 /* How many of n ascending ranks follow at one distance: mostly all, one after the other. */
-static uint32_t run_length(const uint32_t *ranks, size_t n)
+static uint32_t run_length(const struct ck_layout_block *holders, size_t n)
 {
 	size_t count = n < 2 ? n : 2;
 
-	if (ranks[n - 1] - ranks[0] == n - 1)
+	if (holders[n - 1].rank - holders[0].rank == n - 1)
 		return (uint32_t)n;
-	while (count < n && ranks[count] - ranks[count - 1] == ranks[1] - ranks[0])
+	while (count < n &&
+	       holders[count].rank - holders[count - 1].rank == holders[1].rank - holders[0].rank)
 		count++;
 	return (uint32_t)count;
 }
 
-static void pack_holders(const struct ck_deal_block *block, struct ck_buf *out)
+static void pack_holders(const struct ck_deal *deal, const struct ck_deal_block *block,
+			 struct ck_buf *out)
 {
 	struct ck_buf runs = CK_BUF_INIT;
 	uint32_t count;
 
 	for (size_t i = 0; i < block->nholders && block->nholders > 1; i += count) {
-		const uint32_t *ranks = block->holders + i;
+		const struct ck_layout_block *holders = deal->layout.blocks + block->first + i;
 
-		count = run_length(ranks, block->nholders - i);
-		ck_buf_add_u32(&runs, ranks[0]);
+		count = run_length(holders, block->nholders - i);
+		ck_buf_add_u32(&runs, holders[0].rank);
 		ck_buf_add_u32(&runs, count);
-		ck_buf_add_u32(&runs, count > 1 ? ranks[1] - ranks[0] : 1);
+		ck_buf_add_u32(&runs, count > 1 ? holders[1].rank - holders[0].rank : 1);
 	}
 	out->failed = out->failed || runs.failed;
 	ck_buf_add_u32(out, (uint32_t)(runs.len / RUN_BYTES));
@@ -296,10 +298,10 @@ int ck_duty_pack(const struct ck_deal *deal, uint32_t rank, struct ck_buf *out,
 		for (i = 0; i < count; i++) {
 			const struct ck_deal_block *block = &deal->blocks[blocks[i]];
 
-			pack_values(out, item->ndim, block->box.offset);
-			pack_values(out, item->ndim, block->box.extent);
+			pack_values(out, 2 * item->ndim,
+				    deal->layout.coords + deal->layout.blocks[block->first].coords);
 			ck_buf_add_u32(out, block->writer);
-			pack_holders(block, out);
+			pack_holders(deal, block, out);
 		}
 		blocks += count;
 		n -= count;

@@ -166,7 +166,7 @@ struct ck_shard_job {
  * level, or a chunk_bytes that is no power of two; CK_EIO; CK_ENOMEM. After a failure the
  * destinations hold whatever was read. Several threads may read one shard.
  *
- * Memory: up to 8 MiB for each of the files that advance together, for what cannot be read to where
+ * Memory: up to 12 MiB for each of the files that advance together, for what cannot be read to where
  * it belongs (direct I/O wants memory at multiples of 4096, and alike in the file).
  */
 int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t count,

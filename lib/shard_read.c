@@ -8,13 +8,18 @@
 #include "shard_impl.h"
 
 /* Through the page cache: small enough to be hashed while it is in the CPU's. */
-#define PIECE ((size_t)1 << 20)
+#define PIECE ((size_t)256 << 10)
+/* Past it: one transfer. File offsets of transfers are multiples of it, but for the header. */
+#define BLOCK ((size_t)4 << 20)
+/* Blocks of one file that are under way, or being hashed. */
+#define SLOTS 3
 
 /* A block of a file: read to where it belongs when it can, else bounced. */
 struct slot {
 	struct ck_transfer transfer;
 	bool busy;
 	char *bounce; /* made when it is first needed */
+	size_t room;  /* in it */
 	char *data;
 	size_t bytes; /* the ragged end included, which is no transfer */
 };
@@ -25,9 +30,10 @@ struct lane {
 	int direct;      /* a descriptor past the page cache */
 	bool use_direct; /* until the file system refuses */
 	struct ck_digest *digest;
-	uint64_t submitted, hashed; /* offsets; a multiple of CK_SHARD_BLOCK, or the end */
+	uint64_t submitted, hashed; /* offsets */
+	size_t nsubmitted, nhashed; /* blocks before them */
 	size_t ahead, behind;       /* first block that ends behind them */
-	struct slot slots[CK_SHARD_SLOTS];
+	struct slot slots[SLOTS];
 };
 
 struct reading {
@@ -111,8 +117,8 @@ static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_
 	if (job->rc == 0)
 		job->rc = ck_digest_final(digest, &got, &job->err);
 	if (job->rc == 0)
-		job->rc =
-			ck_expected_check(job->shard->path, job->expected, &got, r->level, &job->err);
+		job->rc = ck_expected_check(job->shard->path, job->expected, &got, r->level,
+					    &job->err);
 	ck_digests_fini(&got);
 }
 
@@ -168,24 +174,42 @@ static void read_plainly(const struct reading *r, struct ck_shard_job *job)
 
 static int take_memory(struct lane *l, struct slot *slot, struct ck_error *err)
 {
+	size_t room = (slot->bytes / CK_SHARD_ALIGN + 1) * CK_SHARD_ALIGN;
+
 	slot->data = direct_target(l->job, &l->ahead, l->submitted, slot->bytes);
 	if (slot->data && (!l->use_direct || (uintptr_t)slot->data % CK_SHARD_ALIGN == 0))
 		return 0;
-	if (!slot->bounce)
-		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, CK_SHARD_BLOCK);
+	if (slot->room < room) {
+		free(slot->bounce);
+		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, room);
+		slot->room = slot->bounce ? room : 0;
+	}
 	slot->data = slot->bounce;
-	return slot->data ? 0 : ck_fail_nomem(err, CK_SHARD_BLOCK);
+	return slot->data ? 0 : ck_fail_nomem(err, room);
+}
+
+/* The header comes alone, so that what is behind it can go to its place. */
+static size_t next_bytes(const struct lane *l)
+{
+	const struct ck_shard *shard = l->job->shard;
+	uint64_t bytes = BLOCK - l->submitted % BLOCK;
+
+	if (l->submitted == 0 && bytes > shard->data_offset)
+		bytes = shard->data_offset;
+	if (bytes > shard->bytes - l->submitted)
+		bytes = shard->bytes - l->submitted;
+	return (size_t)bytes;
 }
 
 /* The next block of a file. Its end, less than CK_SHARD_ALIGN bytes, is read at once. */
-static int submit_block(struct thread *t, struct lane *l, struct slot *slot, struct ck_error *err)
+static int submit_block(struct thread *t, struct lane *l, struct ck_error *err)
 {
+	struct slot *slot = &l->slots[l->nsubmitted++ % SLOTS];
 	const struct ck_shard *shard = l->job->shard;
-	uint64_t left = shard->bytes - l->submitted;
 	size_t ragged = 0;
 	int rc;
 
-	slot->bytes = left < CK_SHARD_BLOCK ? (size_t)left : CK_SHARD_BLOCK;
+	slot->bytes = next_bytes(l);
 	rc = take_memory(l, slot, err);
 	if (rc)
 		return rc;
@@ -226,9 +250,9 @@ static void reap(struct thread *t)
 {
 	struct ck_transfer *done = ck_queue_reap(t->queue);
 
-	for (size_t i = 0; i < t->nlanes * CK_SHARD_SLOTS; i++) {
-		struct lane *l = &t->lanes[i / CK_SHARD_SLOTS];
-		struct slot *slot = &l->slots[i % CK_SHARD_SLOTS];
+	for (size_t i = 0; i < t->nlanes * SLOTS; i++) {
+		struct lane *l = &t->lanes[i / SLOTS];
+		struct slot *slot = &l->slots[i % SLOTS];
 
 		if (&slot->transfer != done)
 			continue;
@@ -244,7 +268,7 @@ static void reap(struct thread *t)
 
 static struct slot *current(struct lane *l)
 {
-	return &l->slots[l->hashed / CK_SHARD_BLOCK % CK_SHARD_SLOTS];
+	return &l->slots[l->nhashed % SLOTS];
 }
 
 /* A block has been hashed: hand it out, and let the next but one come. */
@@ -257,8 +281,9 @@ static void move_on(struct thread *t, struct lane *l)
 	if (t->r->progress)
 		t->r->progress(t->r->progress_arg, slot->bytes);
 	l->hashed += slot->bytes;
+	l->nhashed++;
 	if (l->submitted < l->job->shard->bytes)
-		l->job->rc = submit_block(t, l, slot, &l->job->err);
+		l->job->rc = submit_block(t, l, &l->job->err);
 }
 
 /* One block of each file that has any left. False when none has. */
@@ -309,9 +334,9 @@ static void open_lane(struct thread *t, struct lane *l)
 		if (!l->use_direct)
 			ck_shard_note(&t->r->options, CK_NOTE_BUFFERED);
 	}
-	for (size_t s = 0; s < CK_SHARD_SLOTS && job->rc == 0; s++)
+	for (size_t s = 0; s < SLOTS && job->rc == 0; s++)
 		if (l->submitted < shard->bytes)
-			job->rc = submit_block(t, l, &l->slots[s], &job->err);
+			job->rc = submit_block(t, l, &job->err);
 }
 
 static void close_lane(struct thread *t, struct lane *l)
@@ -319,7 +344,7 @@ static void close_lane(struct thread *t, struct lane *l)
 	finish(t->r, l->job, l->digest);
 	ck_io_close(t->r->io, &l->direct);
 	ck_digest_free(l->digest);
-	for (size_t s = 0; s < CK_SHARD_SLOTS; s++)
+	for (size_t s = 0; s < SLOTS; s++)
 		free(l->slots[s].bounce);
 }
 
@@ -327,8 +352,7 @@ static void read_together(const struct reading *r, struct ck_shard_job *jobs, si
 {
 	struct thread t = {.r = r, .nlanes = count};
 	struct ck_error err = CK_ERROR_INIT;
-	int rc = ck_queue_new(r->io, (unsigned)count * CK_SHARD_SLOTS, CK_QUEUE_KERNEL, &t.queue,
-			      &err);
+	int rc = ck_queue_new(r->io, (unsigned)count * SLOTS, CK_QUEUE_KERNEL, &t.queue, &err);
 
 	for (size_t k = 0; k < count; k++) {
 		t.lanes[k] = (struct lane){.job = &jobs[k], .direct = -1};

@@ -10,26 +10,23 @@ void ck_dealt_fini(struct ck_dealt *dealt)
 	*dealt = (struct ck_dealt){0};
 }
 
-/* Rank 0: everybody's packed list -> the deal. */
-static int merge(ckpt *ck, const struct ck_per_rank *packed, struct ck_deal *deal,
-		 struct ck_error *err)
+/* A rank's list, out of what was gathered. */
+static int unpack(void *arg, uint32_t rank, struct ck_item_list *out, struct ck_error *err)
 {
-	uint32_t size = (uint32_t)ck->comm.table.size;
-	struct ck_item_list *lists = calloc(size, sizeof(*lists));
-	int rc = 0;
+	const struct ck_per_rank *packed = arg;
 
-	if (!lists)
-		return ck_fail_nomem(err, size * sizeof(*lists));
-	for (uint32_t r = 0; !rc && r < size; r++)
-		rc = ck_item_list_unpack(packed->data + packed->offsets[r],
-					 packed->offsets[r + 1] - packed->offsets[r], &lists[r],
-					 err);
-	if (!rc)
-		rc = ck_items_deal(lists, size, deal, err);
-	for (uint32_t r = 0; r < size; r++)
-		ck_item_list_fini(&lists[r]);
-	free(lists);
-	return rc == CK_EITEM ? CK_EARG : rc;
+	return ck_item_list_unpack(packed->data + packed->offsets[rank],
+				   packed->offsets[rank + 1] - packed->offsets[rank], out, err);
+}
+
+/* Rank 0: everybody's packed list -> the deal. */
+static int merge(ckpt *ck, struct ck_per_rank *packed, struct ck_deal *deal, struct ck_error *err)
+{
+	int rc = ck_items_deal_each(unpack, packed, (uint32_t)ck->comm.table.size, deal, err);
+
+	if (rc == CK_EITEM)
+		rc = err->code = CK_EARG;
+	return rc;
 }
 
 /* Rank 0: the deal -> each rank's duty, end to end. */
@@ -51,7 +48,7 @@ static int pack_duties(ckpt *ck, const struct ck_deal *deal, struct ck_per_rank 
 	return rc;
 }
 
-static int deal_root(ckpt *ck, const struct ck_per_rank *packed, struct ck_deal *deal,
+static int deal_root(ckpt *ck, struct ck_per_rank *packed, struct ck_deal *deal,
 		     struct ck_per_rank *duties, struct ck_error *err)
 {
 	int rc = merge(ck, packed, deal, err);

@@ -12,6 +12,7 @@
 #include "catalog.h"
 #include "ckpt.h"
 #include "comm.h"
+#include "deal.h"
 #include "error.h"
 #include "endtime.h"
 #include "io.h"
@@ -117,10 +118,7 @@ int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *
 		  struct ck_error *err);
 
 /* How this handle writes shards, and reads them when they are not in memory. */
-static inline struct ck_shard_options ck_transfer_options(ckpt *ck)
-{
-	return (struct ck_shard_options){.direct = true, .sha = ck->set.sha, .notes = &ck->notes};
-}
+struct ck_shard_options ck_transfer_options(ckpt *ck);
 
 static inline bool ck_is_root(const ckpt *ck)
 {

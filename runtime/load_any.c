@@ -56,6 +56,7 @@ static int make_wanted(const struct ck_deal *deal, const struct ck_item_list *it
 	for (size_t b = 0; b < deal->nblocks && !rc; b++) {
 		const struct ck_deal_block *block = &deal->blocks[b];
 		struct ck_layout_block to = {.rank = block->writer};
+		struct ck_box box;
 
 		/* Both tables are sorted, and so are the blocks. */
 		while (item < items->count &&
@@ -63,7 +64,8 @@ static int make_wanted(const struct ck_deal *deal, const struct ck_item_list *it
 			item++;
 		to.item = (uint32_t)item;
 		to.at = count[block->writer]++;
-		rc = ck_layout_add(wanted, &to, &block->box, err);
+		ck_deal_box(deal, b, &box);
+		rc = ck_layout_add(wanted, &to, &box, err);
 	}
 	free(count);
 	return rc ? rc : ck_layout_sort(wanted, err);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "ckpt.h"
+#include "deal.h"
 #include "error.h"
 #include "items.h"
 #include "shard.h"

@@ -22,8 +22,7 @@ json json_scan
 tensor tiling
 cut
 safetensors safetensors_print
-items items_pack items_compare deal
-layout
+items items_pack items_compare layout deal
 boxtree slabs values
 reshard
 shard shard_impl shard_open shard_read shard_stream shard_cut shard_plan shard_threads shard_write

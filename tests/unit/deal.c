@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "items.h"
+#include "deal.h"
 #include "tap.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -116,6 +116,14 @@ static void test_many_missing(void)
 	lists_fini(lists, 20);
 }
 
+static struct ck_box box_of(const struct ck_deal *deal, size_t block)
+{
+	struct ck_box box;
+
+	ck_deal_box(deal, block, &box);
+	return box;
+}
+
 static void test_table(void)
 {
 	struct ck_item_list lists[4] = {0};
@@ -135,13 +143,14 @@ static void test_table(void)
 	is_str(deal.table.flat, "w", "flat");
 	is_u64(deal.nblocks, 5, "one block of bias, four of w");
 	is_u64(deal.blocks[0].nholders, 4, "bias has four holders");
-	is_int(deal.blocks[0].holders[3], 3, "ascending");
+	is_int(ck_deal_holder(&deal, &deal.blocks[0], 3), 3, "ascending");
 	is_int(deal.blocks[0].writer, 0, "loads are equal: the lowest rank writes it");
 	for (uint32_t r = 0; r < 4; r++) {
 		const struct ck_deal_block *block = &deal.blocks[1 + r];
 
-		ok(block->item == 2 && block->nholders == 1 && block->holders[0] == r &&
-			   block->writer == r && block->box.offset[0] == 2 * r,
+		ok(block->item == 2 && block->nholders == 1 &&
+			   ck_deal_holder(&deal, block, 0) == r && block->writer == r &&
+			   box_of(&deal, 1 + r).offset[0] == 2 * r,
 		   "block of rank %u", r);
 	}
 	ck_deal_fini(&deal);
@@ -181,10 +190,13 @@ static void test_nothing(void)
 static void loads(const struct ck_deal *deal, uint64_t *load)
 {
 	memset(load, 0, deal->world_size * sizeof(*load));
-	for (size_t i = 0; i < deal->nblocks; i++)
+	for (size_t i = 0; i < deal->nblocks; i++) {
+		struct ck_box box = box_of(deal, i);
+
 		load[deal->blocks[i].writer] +=
-			ck_box_volume(&deal->blocks[i].box) *
-			ck_dtype_size(deal->table.items[deal->blocks[i].item].dtype);
+			ck_box_volume(&box) *
+			ck_dtype_size((int)deal->table.items[deal->blocks[i].item].dtype);
+	}
 }
 
 /* 64 replicated items of different sizes on 8 ranks; rank 5 has a large block of its own. */
@@ -263,13 +275,15 @@ static bool deals_equal(const struct ck_deal *a, const struct ck_deal *b)
 {
 	bool equal = a->nblocks == b->nblocks;
 
-	for (size_t i = 0; i < a->nblocks && equal; i++)
-		equal = a->blocks[i].item == b->blocks[i].item &&
-			ck_box_equal(&a->blocks[i].box, &b->blocks[i].box) &&
-			a->blocks[i].writer == b->blocks[i].writer &&
-			a->blocks[i].nholders == b->blocks[i].nholders &&
-			memcmp(a->blocks[i].holders, b->blocks[i].holders,
-			       a->blocks[i].nholders * sizeof(uint32_t)) == 0;
+	for (size_t i = 0; i < a->nblocks && equal; i++) {
+		const struct ck_deal_block *x = &a->blocks[i], *y = &b->blocks[i];
+		struct ck_box box = box_of(a, i), other = box_of(b, i);
+
+		equal = x->item == y->item && ck_box_equal(&box, &other) &&
+			x->writer == y->writer && x->nholders == y->nholders;
+		for (size_t h = 0; h < x->nholders && equal; h++)
+			equal = ck_deal_holder(a, x, h) == ck_deal_holder(b, y, h);
+	}
 	return equal;
 }
 
@@ -294,8 +308,8 @@ static void test_determinism(void)
 	ok(deals_equal(&a, &b), "the order does not matter");
 	ok(deals_equal(&a, &c), "nor does the travel");
 	is_u64(a.blocks[1].nholders, 3, "three holders");
-	ok(a.blocks[1].holders[0] == 1 && a.blocks[1].holders[1] == 3 &&
-		   a.blocks[1].holders[2] == 5,
+	ok(ck_deal_holder(&a, &a.blocks[1], 0) == 1 && ck_deal_holder(&a, &a.blocks[1], 1) == 3 &&
+		   ck_deal_holder(&a, &a.blocks[1], 2) == 5,
 	   "every second rank");
 	ck_deal_fini(&a);
 	ck_deal_fini(&b);
@@ -306,18 +320,22 @@ static void test_determinism(void)
 }
 
 /* Does a duty's block say what the deal says? */
-static bool same_block(const struct ck_deal_block *block, const struct ck_duty_block *duty)
+static bool same_block(const struct ck_deal *deal, size_t i, const struct ck_duty_block *duty)
 {
-	return ck_box_equal(&block->box, &duty->box) && block->writer == duty->writer &&
-	       block->nholders == duty->nholders &&
-	       (block->nholders == 1 ||
-		memcmp(block->holders, duty->holders, block->nholders * sizeof(uint32_t)) == 0);
+	const struct ck_deal_block *block = &deal->blocks[i];
+	struct ck_box box = box_of(deal, i);
+	bool same = ck_box_equal(&box, &duty->box) && block->writer == duty->writer &&
+		    block->nholders == duty->nholders;
+
+	for (size_t h = 0; h < block->nholders && same && block->nholders > 1; h++)
+		same = ck_deal_holder(deal, block, h) == duty->holders[h];
+	return same;
 }
 
-static bool holds(const struct ck_deal_block *block, uint32_t rank)
+static bool holds(const struct ck_deal *deal, size_t block, uint32_t rank)
 {
-	for (size_t i = 0; i < block->nholders; i++)
-		if (block->holders[i] == rank)
+	for (size_t h = 0; h < deal->blocks[block].nholders; h++)
+		if (ck_deal_holder(deal, &deal->blocks[block], h) == rank)
 			return true;
 	return false;
 }
@@ -328,12 +346,12 @@ static bool duty_is_right(const struct ck_deal *deal, uint32_t rank, const struc
 	bool right = true;
 
 	for (size_t i = 0; i < deal->nblocks && right; i++) {
-		if (!holds(&deal->blocks[i], rank))
+		if (!holds(deal, i, rank))
 			continue;
 		right = item < duty->count && block < duty->items[item].nblocks &&
 			!strcmp(duty->items[item].name,
 				deal->table.items[deal->blocks[i].item].name) &&
-			same_block(&deal->blocks[i], &duty->items[item].blocks[block]);
+			same_block(deal, i, &duty->items[item].blocks[block]);
 		if (right && ++block == duty->items[item].nblocks) {
 			block = 0;
 			item++;

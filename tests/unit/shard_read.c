@@ -219,8 +219,7 @@ static void test_damage(const struct stored_files *f)
 	is_int(ck_shard_read_all(&ck_io_posix, o.jobs, FILES, CK_LEVEL_SHA256, NULL, NULL, NULL,
 				 &err),
 	       CK_EIO, "a file that becomes shorter");
-	like(err.text, "rank-00003.2.safetensors: read at byte 9441280: the file ends there",
-	     "where it was to go on");
+	like(err.text, ": the file ends there, ", "where it was to go on");
 	close_all(&ck_io_posix, &o);
 	close(fd);
 	is_int(ck_shard_read_all(&ck_io_posix, NULL, 0, CK_LEVEL_SIZED, NULL, NULL, NULL, &err),
