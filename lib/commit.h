@@ -95,6 +95,13 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 void ck_salvaged_fini(struct ck_salvaged *salvaged);
 
 /*
+ * After a commit of ours: remove .saving-* of lower generations, of writers that do not know yet that they are
+ * fenced. Not before: until then they may be salvaged. Goes on after a failure and returns the first: CK_EIO.
+ */
+int ck_sweep_fenced(const struct ck_io *io, const char *dir, uint64_t generation,
+		    struct ck_error *err);
+
+/*
  * Unlink .deleting-*, and records of lower generations whose saves do not wait to be salvaged. Takes
  * as long as unlinking takes. Goes on after a failure and returns the first: CK_EIO.
  */

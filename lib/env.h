@@ -26,6 +26,14 @@
 #define CK_ENV_KEEP_EVERY \
 	"SLURM_CKPT_KEEP_EVERY" /* steps: pin the first checkpoint at or after each */
 
+/*
+ * Left in the job by sbatch and salloc when checkpointing is on, whatever happens on the nodes; and set for a
+ * step that has it switched off. The first without the second and without a seal means that the plugin was
+ * not loaded on the node.
+ */
+#define CK_ENV_SUBMITTED "SLURM_SPANK_CKPT_SUBMITTED"
+#define CK_ENV_OFF "SLURM_CKPT_OFF"
+
 /* Set by people, not by the plugin. */
 #define CK_ENV_TIMEOUT "SLURM_CKPT_TIMEOUT"   /* seconds a rank may be silent (default 600) */
 #define CK_ENV_SHA "SLURM_CKPT_SHA"           /* auto, libcrypto: who computes SHA-256 */

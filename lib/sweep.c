@@ -94,6 +94,43 @@ static void sweep_name(struct sweep *sweep, const char *name)
 		remove_records(sweep, name);
 }
 
+/* Renamed before it is emptied: a late commit then finds nothing, instead of something half removed. */
+static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_id id)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	char from[PATH_MAX], to[PATH_MAX], deleting[CK_NAME_MAX];
+	int rc = ck_dirfile_path(from, sweep->dir, name, &err);
+
+	ck_name_deleting(id, deleting);
+	if (!rc)
+		rc = ck_dirfile_path(to, sweep->dir, deleting, &err);
+	if (!rc)
+		rc = ck_io_rename(sweep->io, from, to, &err);
+	if (rc == CK_ENOENT)
+		return;
+	note(sweep, rc, &err);
+	if (!rc)
+		remove_named(sweep, sweep->dir, deleting);
+}
+
+int ck_sweep_fenced(const struct ck_io *io, const char *dir, uint64_t generation,
+		    struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
+	struct ck_step_id id;
+	int rc = ck_dirfile_list(io, dir, &sweep.names, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sweep.names.count; i++)
+		if (ck_is_saving(sweep.names.names[i], &id) && id.generation < generation)
+			remove_saving(&sweep, sweep.names.names[i], id);
+	ck_names_fini(&sweep.names);
+	if (sweep.rc && err)
+		*err = sweep.err;
+	return sweep.rc;
+}
+
 int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err)
 {
 	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};

@@ -41,7 +41,8 @@ static bool is_inherited(const char *variable)
 		"_SLURM_SPANK_OPTION_ckpt_",
 		"SLURM_SPANK__SLURM_SPANK_OPTION_ckpt_",
 	};
-	static const char *const of_people[] = {"SLURM_CKPT_TIMEOUT=", "SLURM_CKPT_IO_FAULT="};
+	static const char *const of_people[] = {"SLURM_CKPT_TIMEOUT=", "SLURM_CKPT_IO_FAULT=",
+						"SLURM_CKPT_SHA="};
 
 	for (size_t i = 0; i < sizeof(of_people) / sizeof(of_people[0]); i++) {
 		if (begins(variable, of_people[i]))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "env.h"
 #include "place.h"
 
 const char *ck_begin_getenv(char *const *env, const char *name)

@@ -22,6 +22,8 @@ static enum ck_end_action say(char *reason, enum ck_end_action action, const cha
 /* REQUEUE, HOLD: there is work left. Whether the job may go on is not looked at here. */
 static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 {
+	if (end->superseded && !end->has_mark)
+		return say(reason, CK_END_SAY, "another job has taken over this run");
 	if (end->has_mark && end->want == CK_WANT_STOP)
 		return say(reason, CK_END_SAY, "%s, saved at step %" PRIu64, end->mark_reason,
 			   end->mark_step);

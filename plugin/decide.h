@@ -46,6 +46,7 @@ struct ck_end {
 	enum ck_want want; /* of the mark */
 	uint64_t mark_step;
 	const char *mark_reason; /* of the mark */
+	bool superseded;         /* another job, or another start, has opened the run since */
 	bool library;            /* a program with the library opened the run in this job's steps */
 	uint64_t fruitless;      /* generations since the one of the newest checkpoint */
 	bool complete;           /* the run is finished, */

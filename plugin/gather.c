@@ -45,6 +45,21 @@ static bool find_mark(const struct ck_io *io, const char *dir, struct ck_job sel
 	return ck_mark_find(io, dir, &self, mark, NULL) == 0;
 }
 
+/* Does the newest generation belong to another job? What cannot be read, belongs to nobody. */
+static bool is_another(const struct ck_io *io, const char *dir, uint64_t generation,
+		       const struct ck_job *self)
+{
+	struct ck_claim claim;
+	bool other;
+
+	if (ck_claim_load(io, dir, generation, &claim, NULL))
+		return false;
+	other = *claim.job.job_id && (strcmp(claim.job.job_id, self->job_id) != 0 ||
+				      strcmp(claim.job.cluster, self->cluster) != 0);
+	ck_claim_fini(&claim);
+	return other;
+}
+
 static void gather_run(const struct ck_io *io, const struct ck_watch *watch,
 		       struct ck_gathered *out)
 {
@@ -72,6 +87,7 @@ static void gather_run(const struct ck_io *io, const struct ck_watch *watch,
 	ck_catalog_fini(&catalog);
 	if (ck_generation_highest(io, dir, &highest, NULL) == 0 && highest > 0) {
 		end->library = true;
+		end->superseded = is_another(io, dir, highest, &self);
 		end->fruitless = highest > newest ? highest - newest : 0;
 	}
 }

@@ -44,6 +44,8 @@ void ck_srun_post_opt(void)
 	job_has.seal = copy_or_null(getenv(CK_ENV_SEAL));
 	job_has.run = copy_or_null(getenv(CK_ENV_DIR));
 	ck_start_env_clear(ck_plugin_setenv, NULL);
+	if (!on) /* told from a node where the plugin is missing */
+		setenv(CK_ENV_OFF, "1", 1);
 }
 
 /* srun must neither fail nor exit here, it would leave the step behind: its tasks are told. */

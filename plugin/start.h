@@ -67,7 +67,7 @@ int ck_start_env_clear(ck_start_set *set, void *arg);
  * Slurm's own submit time will not do: it is renewed at every requeue.
  */
 #define CK_SUBMITTED "CKPT_SUBMITTED"
-#define CK_ENV_SUBMITTED "SLURM_SPANK_" CK_SUBMITTED
+/* ... which is CK_ENV_SUBMITTED of env.h */
 /* We have arranged that output is appended: Slurm tells the job so in SLURM_OPEN_MODE. */
 #define CK_APPENDED "CKPT_APPENDED"
 #define CK_ENV_APPENDED "SLURM_SPANK_" CK_APPENDED

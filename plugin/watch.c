@@ -173,8 +173,9 @@ static void decide(int exit_code)
 		say_by_hand(reason);
 	else if (action == CK_END_SAY && !state.said)
 		say("not requeued: %s%s", reason,
-		    seen.has_checkpoint && exit_code > 0 ? "; 'scontrol requeue' resumes the job"
-							 : "");
+		    seen.has_checkpoint && exit_code > 0 && !seen.end.superseded
+			    ? "; 'scontrol requeue' resumes the job"
+			    : "");
 	if (action == CK_END_SAY)
 		state.said = true;
 }

@@ -88,8 +88,7 @@ static int place_sharded(ckpt *ck, size_t item, const struct ck_shard *shard,
 	block = find_duty(&ck->dealt.duty, stored, (uint32_t)ck->comm.table.rank, &at);
 	if (!block)
 		return fail_item(shard, stored,
-				 "this rank has registered other blocks than were saved",
-				 err);
+				 "this rank has registered other blocks than were saved", err);
 	*dst = (char *)ck_load_memory(ck, load, item, &block->box) +
 	       at * ck_dtype_size((int)stored->dtype);
 	return 0;

@@ -81,6 +81,8 @@ static void clear_up(struct ck_save *save)
 
 	save->rotation->protects = false;
 	if (!rc)
+		rc = ck_sweep_fenced(save->io, save->dir, save->head.id.generation, &trouble);
+	if (!rc)
 		rc = ck_rotation_pin(save->rotation, save->head.id, &trouble);
 	if (!rc)
 		rc = ck_rotation_unpublish(save->rotation, false, &trouble);

@@ -237,7 +237,9 @@ static int hold(ckpt *ck, struct ck_step_id id, struct ck_error *err)
 		 "no progress: started %d times from step %" PRIu64
 		 " without saving a newer one%s%s%s",
 		 CK_NO_PROGRESS, id.step, *left ? "; a start has " : "", left,
-		 *left ? ": raise --time, or lower --ckpt-every" : "");
+		 *left ? ", which may be too short; or saves fail: see the messages of its earlier "
+			 "starts"
+		       : "");
 	strcpy(ck->claim.resume, "held");
 	ck->claim.resumed = id;
 	if (ck_claim_store(ck->io, ck->set.dir, &ck->claim, &trouble) ||

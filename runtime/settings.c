@@ -78,6 +78,19 @@ static bool seal_holds(ck_getenv get, const struct ck_job *job, char notice[stat
 	return false;
 }
 
+/* A job that was submitted with --ckpt must not train without it, and without a word. */
+static int check_plugin(ck_getenv get, const struct ck_job *job, struct ck_error *err)
+{
+	if (!*job->job_id || get(CK_ENV_SEAL) || get(CK_ENV_OFF) || !get(CK_ENV_SUBMITTED))
+		return 0;
+	return ck_fail(err, CK_EREFUSED,
+		       "job %s was submitted with --ckpt, but Slurm's ckpt plugin was not loaded "
+		       "on this node: see "
+		       "plugstack.conf there, and the messages of srun. 'srun --ckpt=off' runs "
+		       "without checkpoints",
+		       job->job_id);
+}
+
 static int load_u64(ck_getenv get, const char *name, uint64_t min, uint64_t max, uint64_t fallback,
 		    uint64_t *out, struct ck_error *err)
 {
@@ -283,6 +296,8 @@ int ck_settings_load(ck_getenv get, const struct ckpt_options *options, struct c
 			"ckpt_options.struct_size: %zu: expected sizeof(struct ckpt_options) = %zu",
 			options->struct_size, sizeof(*options));
 	if ((rc = load_job(get, &s.job, err)))
+		return rc;
+	if (!options->dir && (rc = check_plugin(get, &s.job, err)))
 		return rc;
 	sealed = seal_holds(get, &s.job, notice);
 	dir = options->dir ? options->dir : sealed ? get(CK_ENV_DIR) : NULL;

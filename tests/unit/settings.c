@@ -124,6 +124,20 @@ static void seals(void)
 	ok(set.off, "is ignored");
 }
 
+static void no_plugin(void)
+{
+	ENV(JOB, CK_ENV_SUBMITTED, "1700000000");
+	is_int(load(NULL), CK_EREFUSED,
+	       "submitted with --ckpt, and no plugin on the node: refused");
+	like(err.text, "plugin was not loaded on this node", "with the reason");
+	ENV(JOB, CK_ENV_SUBMITTED, "1700000000", CK_ENV_OFF, "1");
+	is_int(load(NULL), 0, "a step that has it switched off");
+	ok(set.off, "is off");
+	ENV(SEALED, CK_ENV_SUBMITTED, "1700000000");
+	is_int(load(NULL), 0, "with the plugin");
+	ok(!set.off, "it is on");
+}
+
 static void defaults(void)
 {
 	ENV(SEALED);
@@ -203,6 +217,7 @@ int main(void)
 	bad_environment();
 	off();
 	seals();
+	no_plugin();
 	defaults();
 	worlds();
 	precedence();

@@ -121,8 +121,24 @@ static void test_failures(void)
 	}
 }
 
+/* A zombie's save, begun after the new owner looked. */
+static void test_fenced(void)
+{
+	static const char *const some[] = {".saving-0000000010.g1", ".saving-0000000010.g3",
+					   ".salvage-0000000011.g1", NULL};
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+
+	make_dirs(dir, some);
+	is_int(ck_sweep_fenced(&ck_io_posix, dir, 3, &err), 0, "after a commit: %s", err.text);
+	ok(!exists_in(dir, some[0]), "a lower generation's save goes");
+	ok(exists_in(dir, some[1]), "our own stays");
+	ok(exists_in(dir, some[2]), "what waits to be salvaged stays");
+}
+
 int main(void)
 {
+	test_fenced();
 	test_sweep();
 	test_half_swept();
 	test_failures();
