@@ -5,7 +5,8 @@
 new_run array
 # One directory per element for the program's own files; the seed tells them apart.
 write_job job.sh -N1 -n2 --array=0-3 --exclusive --output=out.%a --ckpt-dir="$CASE/ckpt" -- \
-	'mkdir -p $SLURM_ARRAY_TASK_ID; ln -sf ../train ../inputs $SLURM_ARRAY_TASK_ID; cd $SLURM_ARRAY_TASK_ID' \
+	'mkdir -p $SLURM_ARRAY_TASK_ID && ln -sf ../train ../inputs $SLURM_ARRAY_TASK_ID' \
+	'cd $SLURM_ARRAY_TASK_ID' \
 	"$(train --seed '1$SLURM_ARRAY_TASK_ID')"
 array=$(submit job.sh)
 wait_file '^step 10 ' out.2 120
@@ -17,7 +18,7 @@ for element in 0 1 2 3; do
 	wait_last_end "$job" 120
 	restarts=0
 	[ $element != 2 ] || restarts=1
-	tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode) $(job_field "$job" Restarts)" \
+	tap_is "$(outcome "$job")" \
 		"COMPLETED 0:0 $restarts" "element $element: it completes, requeued $restarts times"
 done
 tap_is "$(cd "$CASE/ckpt" && echo *)" "mini-${array}_0 mini-${array}_1 mini-${array}_2 mini-${array}_3" \

@@ -7,7 +7,8 @@ falls_back() {
 	as_user scontrol requeue "$job"
 	wait_restart "$job" 1 60
 	run_is_exact "$job" 4 $(($(step_number "$newest") - $(step_number "$second")))
-	tap_like "$(grep '^ckpt: ' "$CASE/out" | head -n 1)" "^ckpt: refused step $(step_number "$newest"): .*$1" \
+	tap_like "$(grep '^ckpt: ' "$CASE/out" | head -n 1)" \
+		"^ckpt: refused step $(step_number "$newest"): .*$1" \
 		"${CASE##*/}: first the newest checkpoint is refused, by name"
 	tap_like "$(grep '^ckpt: ' "$CASE/out" | sed -n 2p)" \
 		"^ckpt: fell back to step $(step_number "$second"), .*: 1 newer refused" \
@@ -34,8 +35,10 @@ if full; then
 	as_user scontrol requeue "$job"
 	wait_restart "$job" 1 60
 	wait_end "$job" 120
-	tap_is "$(job_field "$job" JobState) $(grep -c '^step ' "$CASE/out")" 'FAILED 0' "all-bad: nothing is trained"
-	tap_like "$(grep '^ckpt: cannot resume' "$CASE/out")" 'none of [0-9]+ checkpoints is good: .*rank-00001' \
+	tap_is "$(job_field "$job" JobState) $(grep -c '^step ' "$CASE/out")" 'FAILED 0' \
+		"all-bad: nothing is trained"
+	tap_like "$(grep '^ckpt: cannot resume' "$CASE/out")" \
+		'none of [0-9]+ checkpoints is good: .*rank-00001' \
 		"all-bad: the reasons are given"
 fi
 done_testing

@@ -26,7 +26,7 @@ write_job job.sh -N1 -n2 -- "$(train)"
 job=$(submit job.sh)
 wait_file '^step 20 ' out 60
 cancel_is_final "$job" 0
-tap_is "$(newest_step | grep -o 'step-0*[0-9]*' | sed 's/step-0*//')" "$(tail -n 1 "$CASE/losses" | cut -d' ' -f1)" \
+tap_is "$(step_number "$(run_steps | tail -n 1)")" "$(tail -n 1 "$CASE/losses" | cut -d' ' -f1)" \
 	"training: its last step was saved all the same"
 
 new_run periodic-save
@@ -67,7 +67,8 @@ if full; then
 		poll 30 processes_gone "$job"
 		wait_state "$job" CANCELLED 30
 		tap_ok $? "stopping-$try: the job stays cancelled"
-		tap_is "$(grep -c '^ckpt: \(starting\|resumed\)' "$CASE/out")" 1 "stopping-$try: it was not started again"
+		tap_is "$(grep -c '^ckpt: \(starting\|resumed\)' "$CASE/out")" 1 \
+			"stopping-$try: it was not started again"
 	done
 fi
 done_testing

@@ -11,7 +11,8 @@ flushing() {
 # A rank is killed while it writes its shard, 8 KiB every 200 ms.
 new_run flush
 write_job job.sh -N1 -n4 -- \
-	'[ -n "$SLURM_RESTART_COUNT" ] || export SLURM_CKPT_IO_FAULT="pwrite:*rank-00002*:cut=8192:delay=200"' "$(train)"
+	'slow="pwrite:*rank-00002*:cut=8192:delay=200"' \
+	'[ -n "$SLURM_RESTART_COUNT" ] || export SLURM_CKPT_IO_FAULT="$slow"' "$(train)"
 job=$(submit job.sh)
 wait_file '^step 10 ' out 60
 pid=$(task_pid "$job" 2) cut_file=''

@@ -8,7 +8,8 @@ new_run outer
 mkdir "$CASE/weights" && chown ckptuser: "$CASE/weights"
 # shellcheck disable=SC2016
 {
-	write_job plain.sh --no-ckpt -n1 --output=plain.out -- 'env >plain.batch' 'srun sh -c "env >plain.task"'
+	write_job plain.sh --no-ckpt -n1 --output=plain.out -- \
+		'env >plain.batch' 'srun sh -c "env >plain.task"'
 	write_job inner.sh -n2 --output=inner.out --ckpt -- 'srun -n1 sh -c "env >inner.task"' "$(train)"
 	sed -i 's/losses losses/losses inner.losses/; s/final final/final inner.final/' "$CASE/inner.sh"
 	write_job job.sh -n2 --ckpt-name=outer --ckpt-keep=2 -- 'export CKPT_DIR=$PWD/weights' \

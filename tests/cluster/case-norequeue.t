@@ -6,7 +6,7 @@
 not_requeued() {
 	local job=$1
 	wait_end "$job" 120
-	tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode) $(job_field "$job" Restarts)" \
+	tap_is "$(outcome "$job")" \
 		'FAILED 75:0 0' "${CASE##*/}: the job ends with the program's exit code"
 	wait_file '^ckpt: not requeued: --ckpt-requeue=no' out 1
 	tap_ok $? "${CASE##*/}: it says why it is not requeued"

@@ -10,9 +10,10 @@ refused() {
 	local name=refused-$$-$RANDOM out status
 	out=$(as_user sbatch -J "$name" "$1" --wrap true 2>&1)
 	status=$?
-	tap_is "$((status != 0)) $(wc -l <<<"$out") $(jobs_named "$name")" '1 1 0' "sbatch $1: one line, no job" ||
-		tap_diag "$out"
-	tap_like "$out" "^sbatch: error: ckpt: $2" "sbatch $1: it names the option, the value and what is expected"
+	tap_is "$((status != 0)) $(wc -l <<<"$out") $(jobs_named "$name")" '1 1 0' \
+		"sbatch $1: one line, no job" || tap_diag "$out"
+	tap_like "$out" "^sbatch: error: ckpt: $2" \
+		"sbatch $1: it names the option, the value and what is expected"
 }
 
 new_case sbatch
@@ -34,15 +35,17 @@ fi
 new_run script
 write_job job.sh -n1 --ckpt-keep=0 -- "$(train)"
 out=$(as_user sbatch job.sh 2>&1)
-tap_is "$out" "$(as_user sbatch --ckpt-keep=0 --wrap true 2>&1)" "#SBATCH --ckpt-keep=0 is refused like the option"
+tap_is "$out" "$(as_user sbatch --ckpt-keep=0 --wrap true 2>&1)" \
+	"#SBATCH --ckpt-keep=0 is refused like the option"
 
 # fails_with_78 JOB REGEX: its only word is this line, and its node is not drained.
 fails_with_78() {
 	local node
 	wait_end "$1" 120
-	tap_is "$(job_field "$1" JobState) $(job_field "$1" ExitCode) $(job_field "$1" Restarts)" 'FAILED 78:0 0' \
+	tap_is "$(outcome "$1")" 'FAILED 78:0 0' \
 		"${CASE##*/}: the job fails with 78"
-	tap_is "$(grep -c . "$CASE/out")" 1 "${CASE##*/}: with one line of output" || tap_diag "$(cat "$CASE/out")"
+	tap_is "$(grep -c . "$CASE/out")" 1 "${CASE##*/}: with one line of output" ||
+		tap_diag "$(cat "$CASE/out")"
 	tap_like "$(cat "$CASE/out")" "$2" "${CASE##*/}: which says why"
 	node=$(job_field "$1" NodeList)
 	tap_is "$(drained_nodes | grep "^$node ")" '' "${CASE##*/}: node $node is not drained"
@@ -62,8 +65,8 @@ fails_with_78 "$job" '^ckpt: --ckpt-keep: 0: '
 
 # The same in a step only: its tasks do not run, the script goes on.
 new_run step
-write_job job.sh --no-ckpt -n2 -- 'srun --ckpt-dir=/proc/nope touch RAN' 'echo "srun: $?"' 'srun --ckpt-keep=0 touch RAN' \
-	'echo "srun: $?"'
+write_job job.sh --no-ckpt -n2 -- 'srun --ckpt-dir=/proc/nope touch RAN' 'echo "srun: $?"' \
+	'srun --ckpt-keep=0 touch RAN' 'echo "srun: $?"'
 job=$(submit job.sh)
 wait_end "$job" 120
 tap_like "$(grep -v 'srun: error: n' "$CASE/out" | paste -sd'|')" \

@@ -6,10 +6,11 @@ STEPS=160
 
 # Twice in a row: the second start is one that was resumed.
 preempt_twice() {
-	local job=$1 start
+	local job=$1 start node
 	for start in 1 2; do
 		wait_file "^step $((start * 40 - 20)) " out 60
-		preempt "$(slurm scontrol show hostnames "$(job_field "$job" NodeList)" | head -n 1)" >/dev/null
+		node=$(slurm scontrol show hostnames "$(job_field "$job" NodeList)" | head -n 1)
+		preempt "$node" >/dev/null
 		wait_field "$job" Restarts "$start" 60
 		tap_ok $? "${CASE##*/}: preemption $start requeues the job"
 		[ -z "${after-}" ] || nothing_behind_ran "$after"

@@ -19,7 +19,7 @@ wait_end "$job" 30
 took=$((SECONDS - killed))
 [ $took -le $((KILL_WAIT + 5)) ]
 tap_ok $? "the job ends within KillWait and little more ($took s)"
-tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode) $(job_field "$job" Restarts)" \
+tap_is "$(outcome "$job")" \
 	'FAILED 137:0 0' "it fails with the rank's exit code, and is not requeued"
 wait_file "^ckpt: not requeued: exit code 137; 'scontrol requeue' resumes the job" out 1
 tap_ok $? "it says so, and what can be done"

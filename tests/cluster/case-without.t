@@ -18,10 +18,12 @@ seen_by() {
 	local name=$1 job variable=SLURM_CONF=$SLURM_CONF
 	shift
 	[[ ${1-} != [A-Z]* ]] || { variable=$1; shift; }
-	job=$(as_user env "$variable" NAME="$name" sbatch --parsable "$@" env.sh 2>"$CASE/submit.err") || return 1
+	job=$(as_user env "$variable" NAME="$name" sbatch --parsable "$@" env.sh \
+		2>"$CASE/submit.err") || return 1
 	echo "$job" >>"$JOBS_FILE"
 	wait_state "$job" COMPLETED 60 >&2
-	sort "$CASE/$name".{batch,task0,task1} | sed -E "s/\b$job\b/JOB/g; s/\bn[0-9]+\b/NODE/g; s/\b$name\b/NAME/g" |
+	sort "$CASE/$name".{batch,task0,task1} |
+		sed -E "s/\b$job\b/JOB/g; s/\bn[0-9]+\b/NODE/g; s/\b$name\b/NAME/g" |
 		sed -E 's/^(SLURM_CONF|TMPDIR|[A-Z_]*_(PORT|IPADDR|PID|HOST|CPUS|NODEID))=.*/\1/'
 }
 
@@ -44,7 +46,7 @@ ends_as() {
 	for option in '' --ckpt=off; do
 		job=$(submit "$name.sh" $option)
 		wait_end "$job" 120
-		tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode) $(job_field "$job" Restarts)" "$wanted 0" \
+		tap_is "$(outcome "$job")" "$wanted 0" \
 			"$name ${option:-no option}: $wanted, not requeued"
 	done
 }
@@ -55,7 +57,8 @@ ends_as requeue-code 'FAILED 75:0' -- 'srun sh -c "exit 75"'
 ends_as signal 'FAILED 137:0' -- 'srun sh -c "kill -KILL \$\$"'
 # Without the plugin's SLURM_KILL_BAD_EXIT the other task lives on.
 ends_as one-fails 'FAILED 3:0' -- \
-	'srun sh -c "[ \$SLURM_PROCID = 0 ] && exit 3; until grep -q \"exit code 3\" out; do sleep 0.1; done; echo lived >>others"'
+	'srun sh -c "[ \$SLURM_PROCID = 0 ] && exit 3
+		until grep -q \"exit code 3\" out; do sleep 0.1; done; echo lived >>others"'
 tap_is "$(sort -u "$CASE/others")" lived "one-fails: the other task was not killed"
 
 # A program with the library.

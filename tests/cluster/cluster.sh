@@ -117,6 +117,9 @@ job_field() {
 	[[ ${all%%$'\n'*} =~ \ $2=([^ ]*) ]] && echo "${BASH_REMATCH[1]}"
 }
 
+# outcome JOB: its state, exit code and number of restarts: "COMPLETED 0:0 1"
+outcome() { echo "$(job_field "$1" JobState) $(job_field "$1" ExitCode) $(job_field "$1" Restarts)"; }
+
 # poll SECONDS COMMAND...: until COMMAND succeeds.
 poll() {
 	local end=$((SECONDS + $1))
@@ -136,7 +139,8 @@ field_settled() { job_field_is "$1" "$2" "$3" || job_field_is "$1" JobState "$FI
 wait_field() {
 	poll "$4" field_settled "$@"
 	job_field_is "$1" "$2" "$3" && return
-	tap_diag "job $1: after $4 s $2 is '$(job_field "$1" "$2")', not $3; $(job_field "$1" JobState) $(job_field "$1" Reason)"
+	tap_diag "job $1: after $4 s $2 is '$(job_field "$1" "$2")', not $3;" \
+		"$(job_field "$1" JobState) $(job_field "$1" Reason)"
 	return 1
 }
 
@@ -151,7 +155,8 @@ wait_end() { wait_state "$1" "$FINAL" "$2"; }
 wait_restart() {
 	wait_field "$1" Restarts "$2" "$3" || return 1
 	poll "$3" hurry "$1" && return
-	tap_diag "job $1: restart $2 does not run after $3 s: $(job_field "$1" JobState) $(job_field "$1" Reason)"
+	tap_diag "job $1: restart $2 does not run after $3 s:" \
+		"$(job_field "$1" JobState) $(job_field "$1" Reason)"
 	return 1
 }
 

@@ -64,7 +64,8 @@ in_case other-node nothing_behind_ran "${after[other-node]}"
 for node in n1 n4; do
 	boot $node
 	tap_ok $? "$node boots"
-	tap_is "$(compgen -G "$(node_root $node)/tmp/here"; compgen -G "$(node_root $node)/dev/shm/here")" '' \
+	root=$(node_root $node)
+	tap_is "$(compgen -G "$root/tmp/here"; compgen -G "$root/dev/shm/here")" '' \
 		"$node has lost its /tmp and /dev/shm"
 done
 for name in batch-node other-node; do

@@ -12,10 +12,12 @@ test_processes() {
 	local running pid
 	running=$(slurm squeue -h -t R,CG,S -o %A | paste -sd'|')
 	for pid in $(pgrep -u ckptuser); do
-		tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep '^SLURM_JOB_ID=' | grep -qvE "=(${running:-none})\$" &&
+		tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep '^SLURM_JOB_ID=' |
+			grep -qvE "=(${running:-none})\$" &&
 			ps -o pid=,stat=,args= -p "$pid"
 	done
-	ps -eo pid=,stat=,args= | grep -E '^ *[0-9]+ [^Z][^ ]* *slurmstepd: \[' | grep -vE "\[(${running:-none})\."
+	ps -eo pid=,stat=,args= | grep -E '^ *[0-9]+ [^Z][^ ]* *slurmstepd: \[' |
+		grep -vE "\[(${running:-none})\."
 }
 no_test_processes() { [ -z "$(test_processes)" ]; }
 

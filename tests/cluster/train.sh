@@ -65,8 +65,8 @@ write_job() {
 task_pid() {
 	local pid
 	for pid in $(pgrep -u ckptuser -x train); do
-		tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -xE "SLURM_(JOB_ID=$1|PROCID=$2)" | wc -l |
-			grep -qx 2 && echo "$pid" && return
+		[ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" |
+			grep -cxE "SLURM_(JOB_ID=$1|PROCID=$2)")" = 2 ] && echo "$pid" && return
 	done
 	return 1
 }
@@ -93,7 +93,8 @@ make_reference() {
 	shift 2
 	mkdir -p "$dir" && chown ckptuser: "$dir" &&
 	minicluster run env -C "$dir" mpirun -n "$ranks" --oversubscribe "$TRAIN" \
-		--steps "$STEPS" --text "$TEXT" --losses losses --final final "$@" >"$dir/out" 2>&1 9>&- && return
+		--steps "$STEPS" --text "$TEXT" --losses losses --final final "$@" \
+		>"$dir/out" 2>&1 9>&- && return
 	tap_diag "the undisturbed run failed: $(tail -n 5 "$dir/out")" >&2
 	return 1
 }
@@ -149,7 +150,7 @@ stopped_job() {
 	wait_file '^step 40 ' out 60
 	as_user scancel --signal=USR1 "$job"
 	wait_end "$job" 30
-	tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" 'FAILED 75:0' "${CASE##*/}: a run is stopped"
+	tap_is "$(outcome "$job")" 'FAILED 75:0 0' "${CASE##*/}: a run is stopped"
 	newest=$(run_steps | tail -n 1) second=$(run_steps | tail -n 2 | head -n 1)
 	: >"$CASE/out"
 }
