@@ -101,6 +101,7 @@ static void find_groups(struct cutting *c, size_t nblocks)
 		g->stored += ck_stored_counts(&c->blocks[i]);
 		g->bytes += ck_stored_counts(&c->blocks[i]) ? c->blocks[i].bytes : 0;
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the groups are the caller's */
 	for (size_t g = 0; g < c->ngroups; g++)
 		load_files(c, &c->groups[g], true);
 }

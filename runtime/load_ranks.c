@@ -161,6 +161,7 @@ static int bring(ckpt *ck, const struct ck_intake *in, size_t item, struct ck_lo
 
 	if (rc || !wanted)
 		return rc;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): old_world of them, at least one */
 	memset(values, 0, in->old_world * sizeof(*values));
 	rc = gather_values(ck, in, item, &all, values, err);
 	if (!rc && same) {
