@@ -88,8 +88,7 @@ static int place_sharded(ckpt *ck, size_t item, const struct ck_shard *shard,
 	block = find_duty(&ck->dealt.duty, stored, (uint32_t)ck->comm.table.rank, &at);
 	if (!block)
 		return fail_item(shard, stored,
-				 "this rank has registered other blocks than were saved",
-				 err);
+				 "this rank has registered other blocks than were saved", err);
 	*dst = (char *)ck_load_memory(ck, load, item, &block->box) +
 	       at * ck_dtype_size((int)stored->dtype);
 	return 0;
@@ -172,7 +171,7 @@ static int check_disjoint(const struct ck_stored **pieces, size_t count, size_t 
 static int sum_pieces(const struct ck_load *load, uint64_t *bytes, struct ck_error *err)
 {
 	const struct ck_stored **all;
-	size_t count = 0, n = 0, same;
+	size_t count = 0, n = 0, same = 0;
 	int rc = 0;
 
 	for (size_t f = 0; f < load->nshards; f++)
