@@ -177,7 +177,7 @@ static int check_disjoint(const struct ck_stored **pieces, size_t count, size_t 
 static int sum_pieces(const struct ck_load *load, uint64_t *bytes, struct ck_error *err)
 {
 	const struct ck_stored **all;
-	size_t count = 0, n = 0, same;
+	size_t count = 0, n = 0, same = 0;
 	int rc = 0;
 
 	for (size_t f = 0; f < load->nshards; f++)
