@@ -1,6 +1,7 @@
 # slurm-ckpt: `make` builds, `make check` tests, `make demo` shows it, `make help` lists the rest.
 #
-# Knobs: PREFIX DESTDIR CC MPICC SLURM_CFLAGS CFLAGS VARIANT (release asan tsan)
+# Knobs: PREFIX DESTDIR CC MPICC SLURM_CFLAGS CFLAGS VARIANT (release asan tsan); HAVE_ISAL= and
+# HAVE_URING= build without what makes it faster.
 # V=1 shows the commands. Objects go to build/<variant>/. A part whose dependency is missing is skipped, aloud.
 
 PREFIX ?= /usr/local
@@ -28,7 +29,19 @@ LIBS := -lcjson -lcrypto -lz -lm
 has = $(shell printf '%s\n' '$(1)' | $(2) -E -x c - >/dev/null 2>&1 && echo yes)
 SLURM_CFLAGS ?=
 HAVE_MPI := $(call has,#include <mpi.h>,$(MPICC))
+HAVE_ISAL := $(call has,#include <isa-l/crc.h>,$(CC))
+HAVE_URING := $(call has,#include <liburing.h>,$(CC))
 HAVE_SLURM := $(call has,#include <slurm/spank.h>,$(CC) $(SLURM_CFLAGS))
+
+# What makes it faster where it is there.
+ifeq ($(HAVE_ISAL),yes)
+ALL_CFLAGS += -DCK_HAVE_ISAL
+LIBS += -lisal
+endif
+ifeq ($(HAVE_URING),yes)
+ALL_CFLAGS += -DCK_HAVE_URING
+LIBS += -luring
+endif
 
 LIB_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c))
 RUNTIME_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out runtime/comm_mpi.c runtime/cmd_%,$(wildcard runtime/*.c)))
@@ -59,6 +72,8 @@ all: skipped $(PARTS)
 skipped:
 	@$(if $(HAVE_MPI),:,echo "skipped: libckpt_mpi and the example: no mpi.h with MPICC=$(MPICC) (contrib/deps.sh installs Open MPI)")
 	@$(if $(HAVE_SLURM),:,echo "skipped: the SPANK plugin: no slurm/spank.h (contrib/deps.sh installs libslurm-dev; SLURM_CFLAGS=-I…)")
+	@$(if $(HAVE_ISAL),:,echo "slower: CRC-32 by zlib: no isa-l/crc.h (contrib/deps.sh installs libisal-dev)")
+	@$(if $(HAVE_URING),:,echo "slower: disk and CPU overlap by threads: no liburing.h (contrib/deps.sh installs liburing-dev)")
 
 help:
 	@echo "all check check-full asan tsan lint format layers demo install uninstall clean"
@@ -93,12 +108,12 @@ $(B)/ckpt: $(CMD_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
 
-# The plugin's symbols of Slurm come from the process that loads it.
+# The plugin's symbols of Slurm come from the process that loads it; it hashes nothing, so it must not
+# bring libcrypto into Slurm's daemons.
 $(B)/plugin/ckpt.so: $(PLUGIN_OBJ) $(B)/libckpt.a plugin/ckpt.map
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,ckpt.so -Wl,--version-script=plugin/ckpt.map \
-		-Wl,-z,nodelete -Wl,-z,noexecstack -Wl,--gc-sections $(PLUGIN_OBJ) $(B)/libckpt.a -o $@ \
-		-Wl,--as-needed $(LIBS)
+		-Wl,-z,nodelete -Wl,-z,noexecstack -Wl,--gc-sections $(PLUGIN_OBJ) $(B)/libckpt.a -o $@ -lcjson
 
 $(B)/train: $(patsubst %.c,$(B)/%.o,$(wildcard contrib/examples/train/*.c)) $(B)/libckpt_mpi.so.0
 	$(call say,LD)
@@ -172,7 +187,7 @@ ifeq ($(HAVE_SLURM),yes)
 	install -d $(DESTDIR)$(SPANKDIR)
 	install -m 755 $(B)/plugin/ckpt.so $(DESTDIR)$(SPANKDIR)/
 endif
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' runtime/ckpt.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS_FASTER@|$(filter -lisal -luring,$(LIBS))|' runtime/ckpt.pc.in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/ckpt.pc
 	for m in $(MANS); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; install -d $$d && install -m 644 $$m $$d/; done
 

@@ -75,26 +75,17 @@ static void find_flat(const struct ck_part *part, const char *flat, struct ck_fi
 	}
 }
 
-static int write_part(const struct ck_io *io, const char *staging, const struct ck_part *part,
-		      const char *flat, struct ck_file *file, struct ck_error *err)
+/* The chunk table is handed over. */
+static void fill_file(const struct ck_part *part, const char *flat,
+		      const struct ck_digests *digests, struct ck_file *file)
 {
-	struct ck_digests digests;
-	char path[PATH_MAX];
-	int rc;
-
 	ck_name_shard(file->rank, file->part, file->path);
-	rc = ck_dirfile_path(path, staging, file->path, err);
-	if (!rc)
-		rc = ck_shard_write(io, path, part, &digests, err);
-	if (rc)
-		return rc;
-	file->bytes = digests.bytes;
-	memcpy(file->sha256, digests.sha256, sizeof(file->sha256));
-	file->crc32 = digests.crc32;
-	file->chunk_bytes = digests.chunk_bytes;
-	file->chunk_crc32 = digests.chunk_crc32; /* handed over */
+	file->bytes = digests->bytes;
+	memcpy(file->sha256, digests->sha256, sizeof(file->sha256));
+	file->crc32 = digests->crc32;
+	file->chunk_bytes = digests->chunk_bytes;
+	file->chunk_crc32 = digests->chunk_crc32;
 	find_flat(part, flat, file);
-	return 0;
 }
 
 static int store_record(const struct ck_io *io, const char *dir, struct ck_step_id id,
@@ -117,9 +108,11 @@ static int store_record(const struct ck_io *io, const char *dir, struct ck_step_
 
 int ck_save_write(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		  const char *save_id, uint32_t rank, const struct ck_plan *plan, const char *flat,
-		  struct ck_record *record, struct ck_error *err)
+		  const struct ck_shard_options *options, struct ck_record *record,
+		  struct ck_error *err)
 {
 	struct ck_record made = {.rank = rank, .step = id.step, .nfiles = plan->nparts};
+	struct ck_digests *digests = NULL;
 	char staging[PATH_MAX];
 	int rc;
 
@@ -131,12 +124,15 @@ int ck_save_write(const struct ck_io *io, const char *dir, struct ck_step_id id,
 	if (rc)
 		return rc;
 	made.files = calloc(plan->nparts, sizeof(*made.files));
-	if (!made.files)
-		return ck_fail_nomem(err, plan->nparts * sizeof(*made.files));
+	digests = calloc(plan->nparts, sizeof(*digests));
+	if (!made.files || !digests)
+		rc = ck_fail_nomem(err, plan->nparts * sizeof(*made.files));
+	if (!rc)
+		rc = ck_shard_write_all(io, staging, rank, plan, options, digests, err);
 	for (size_t i = 0; i < plan->nparts && !rc; i++) {
 		made.files[i].rank = rank;
 		made.files[i].part = (uint32_t)i;
-		rc = write_part(io, staging, &plan->parts[i], flat, &made.files[i], err);
+		fill_file(&plan->parts[i], flat, &digests[i], &made.files[i]);
 	}
 	if (!rc)
 		rc = store_record(io, dir, id, &made, err);
@@ -144,6 +140,7 @@ int ck_save_write(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		ck_record_fini(&made);
 	else
 		*record = made;
+	free(digests);
 	return rc;
 }
 

@@ -29,13 +29,15 @@ int ck_save_announce(const struct ck_io *io, const char *dir, const struct ck_ma
 
 /*
  * Write all parts of a rank's plan into the staging directory (fsynced), then the record file.
- *   flat  name of the flat item or NULL: fills param_shard_* of the files
+ *   flat     name of the flat item or NULL: fills param_shard_* of the files
+ *   options  see ck_shard_write_all; may be NULL
  * On success `record` lists the files (free with ck_record_fini). Returns 0; CK_EIO; CK_ENOMEM;
  * CK_ENOENT (not begun); CK_EEXIST (a part is there: ck_save_abandon first); CK_EFORMAT (save_id).
  */
 int ck_save_write(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		  const char *save_id, uint32_t rank, const struct ck_plan *plan, const char *flat,
-		  struct ck_record *record, struct ck_error *err);
+		  const struct ck_shard_options *options, struct ck_record *record,
+		  struct ck_error *err);
 
 /*
  * Rank 0, when all records are in: SHA256SUMS, manifest.json, unlink save.json, fsync, owner check,

@@ -2,17 +2,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <zlib.h>
+
+#include "crc32.h"
 
 /* What a manifest can hold (8 digits each in 256 MiB) stays far below it. */
 #define CHUNKS_LIMIT (UINT64_C(1) << 32)
 
+/* What both digests look at while it is in the nearest cache, and streams at once in a group. */
+#define SLICE ((size_t)32 << 10)
+#define GROUP 8
+
 struct ck_digest {
-	EVP_MD_CTX *sha256; /* NULL: not asked for */
+	struct ck_sha256 *sha256; /* NULL: not asked for */
 	uint64_t total;
 	uint64_t seen;
 	uint64_t chunk_bytes;
@@ -40,34 +44,8 @@ void ck_digests_fini(struct ck_digests *digests)
 	digests->chunk_crc32 = NULL;
 }
 
-static void hex_print(char *hex, const unsigned char *bytes, size_t count)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < count; i++) {
-		hex[2 * i] = digits[bytes[i] >> 4];
-		hex[2 * i + 1] = digits[bytes[i] & 15];
-	}
-	hex[2 * count] = '\0';
-}
-
-static int fail_crypto(struct ck_error *err, const char *call)
-{
-	return ck_fail(err, CK_EIO, "SHA-256: %s failed in libcrypto", call);
-}
-
-static int sha256_begin(struct ck_digest *digest, struct ck_error *err)
-{
-	digest->sha256 = EVP_MD_CTX_new();
-	if (!digest->sha256)
-		return ck_fail(err, CK_ENOMEM, "out of memory for a SHA-256 context");
-	if (EVP_DigestInit_ex(digest->sha256, EVP_sha256(), NULL) != 1)
-		return fail_crypto(err, "EVP_DigestInit_ex");
-	return 0;
-}
-
 int ck_digest_new(struct ck_digest **out, uint64_t total_bytes, uint64_t chunk_bytes,
-		  bool with_sha256, struct ck_error *err)
+		  enum ck_sha sha, struct ck_error *err)
 {
 	uint64_t nchunks;
 	struct ck_digest *digest;
@@ -88,8 +66,8 @@ int ck_digest_new(struct ck_digest **out, uint64_t total_bytes, uint64_t chunk_b
 	digest->chunk_crc32 = calloc(nchunks + 1, sizeof(uint32_t));
 	if (!digest->chunk_crc32)
 		rc = ck_fail_nomem(err, nchunks * sizeof(uint32_t));
-	else if (with_sha256)
-		rc = sha256_begin(digest, err);
+	else if (sha != CK_SHA_NONE)
+		rc = ck_sha256_new(&digest->sha256, sha, err);
 	if (rc)
 		ck_digest_free(digest);
 	else
@@ -101,48 +79,100 @@ void ck_digest_free(struct ck_digest *digest)
 {
 	if (!digest)
 		return;
-	EVP_MD_CTX_free(digest->sha256);
+	ck_sha256_free(digest->sha256);
 	free(digest->chunk_crc32);
 	free(digest);
 }
 
-int ck_digest_update(struct ck_digest *digest, const void *data, size_t bytes, struct ck_error *err)
+static int check_room(const struct ck_digest *digest, size_t bytes, struct ck_error *err)
 {
-	const unsigned char *next = data;
+	if (bytes <= digest->total - digest->seen)
+		return 0;
+	return ck_fail(err, CK_EARG,
+		       "digest: %zu bytes at offset %" PRIu64 " go beyond the announced %" PRIu64,
+		       bytes, digest->seen, digest->total);
+}
 
-	if (bytes > digest->total - digest->seen)
-		return ck_fail(err, CK_EARG,
-			       "digest: %zu bytes at offset %" PRIu64
-			       " go beyond the announced %" PRIu64,
-			       bytes, digest->seen, digest->total);
-	if (digest->sha256 && bytes && EVP_DigestUpdate(digest->sha256, data, bytes) != 1)
-		return fail_crypto(err, "EVP_DigestUpdate");
+static void update_crc(struct ck_digest *digest, const unsigned char *next, size_t bytes)
+{
 	while (bytes > 0) {
 		uint32_t *crc = &digest->chunk_crc32[digest->seen / digest->chunk_bytes];
 		uint64_t room = digest->chunk_bytes - digest->seen % digest->chunk_bytes;
 		size_t take = bytes < room ? bytes : (size_t)room;
 
-		*crc = (uint32_t)crc32_z(*crc, next, take);
+		*crc = ck_crc32(*crc, next, take);
 		next += take;
 		bytes -= take;
 		digest->seen += take;
 	}
-	return 0;
+}
+
+/* The bytes [at, at + SLICE) of each of at most GROUP streams. */
+static int update_slice(struct ck_digest *const *digests, const void *const *data,
+			const size_t *bytes, size_t count, size_t at, struct ck_error *err)
+{
+	struct ck_sha256 *streams[GROUP];
+	const void *slices[GROUP];
+	size_t lengths[GROUP], n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t left = bytes[i] > at ? bytes[i] - at : 0;
+
+		lengths[n] = left < SLICE ? left : SLICE;
+		if (lengths[n] == 0)
+			continue;
+		slices[n] = (const char *)data[i] + at;
+		streams[n] = digests[i]->sha256;
+		update_crc(digests[i], slices[n], lengths[n]);
+		n += streams[n] != NULL;
+	}
+	return ck_sha256_update(streams, slices, lengths, n, err);
+}
+
+static int update_group(struct ck_digest *const *digests, const void *const *data,
+			const size_t *bytes, size_t count, struct ck_error *err)
+{
+	size_t longest = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++)
+		longest = bytes[i] > longest ? bytes[i] : longest;
+	for (size_t at = 0; at < longest && rc == 0; at += SLICE)
+		rc = update_slice(digests, data, bytes, count, at, err);
+	return rc;
+}
+
+int ck_digest_update_all(struct ck_digest *const *digests, const void *const *data,
+			 const size_t *bytes, size_t count, struct ck_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = check_room(digests[i], bytes[i], err);
+	for (size_t i = 0; i < count && rc == 0; i += GROUP)
+		rc = update_group(digests + i, data + i, bytes + i,
+				  count - i < GROUP ? count - i : GROUP, err);
+	return rc;
+}
+
+int ck_digest_update(struct ck_digest *digest, const void *data, size_t bytes, struct ck_error *err)
+{
+	return ck_digest_update_all(&digest, &data, &bytes, 1, err);
 }
 
 /* The CRC of the whole from those of its chunks: no byte is looked at twice. */
 static uint32_t combine_chunks(const struct ck_digest *digest)
 {
 	uint64_t left = digest->total;
-	uLong crc = 0;
+	uint32_t crc = 0;
 
 	for (uint64_t i = 0; i < digest->nchunks; i++) {
 		uint64_t bytes = left < digest->chunk_bytes ? left : digest->chunk_bytes;
 
-		crc = crc32_combine(crc, digest->chunk_crc32[i], (z_off_t)bytes);
+		crc = ck_crc32_combine(crc, digest->chunk_crc32[i], bytes);
 		left -= bytes;
 	}
-	return (uint32_t)crc;
+	return crc;
 }
 
 int ck_digest_final(struct ck_digest *digest, struct ck_digests *out, struct ck_error *err)
@@ -155,25 +185,16 @@ int ck_digest_final(struct ck_digest *digest, struct ck_digests *out, struct ck_
 			       "digest: %" PRIu64 " bytes came, %" PRIu64 " were announced",
 			       digest->seen, digest->total);
 	if (digest->sha256) {
-		if (EVP_DigestFinal_ex(digest->sha256, raw, NULL) != 1)
-			return fail_crypto(err, "EVP_DigestFinal_ex");
-		hex_print(done.sha256, raw, sizeof(raw));
+		int rc = ck_sha256_final(digest->sha256, raw, err);
+
+		if (rc)
+			return rc;
+		ck_hex_print(done.sha256, raw, sizeof(raw));
 	}
 	done.crc32 = combine_chunks(digest);
 	done.chunk_crc32 = digest->chunk_crc32;
 	digest->chunk_crc32 = NULL;
 	*out = done;
-	return 0;
-}
-
-int ck_sha256_hex(const void *data, size_t bytes, char hex[static CK_SHA256_HEX + 1],
-		  struct ck_error *err)
-{
-	unsigned char raw[CK_SHA256_BYTES];
-
-	if (EVP_Digest(bytes ? data : "", bytes, raw, NULL, EVP_sha256(), NULL) != 1)
-		return fail_crypto(err, "EVP_Digest");
-	hex_print(hex, raw, sizeof(raw));
 	return 0;
 }
 
@@ -189,7 +210,7 @@ int ck_random_hex(char *hex, size_t bytes, struct ck_error *err)
 			continue;
 		if (got < 0)
 			return ck_fail(err, CK_EIO, "getrandom: %s", strerrordesc_np(errno));
-		hex_print(hex, raw, (size_t)got);
+		ck_hex_print(hex, raw, (size_t)got);
 		hex += 2 * got;
 		bytes -= (size_t)got;
 	}

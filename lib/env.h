@@ -28,6 +28,7 @@
 
 /* Set by people, not by the plugin. */
 #define CK_ENV_TIMEOUT "SLURM_CKPT_TIMEOUT"   /* seconds a rank may be silent (default 600) */
+#define CK_ENV_SHA "SLURM_CKPT_SHA"           /* auto, libcrypto: who computes SHA-256 */
 #define CK_ENV_IO_FAULT "SLURM_CKPT_IO_FAULT" /* rules of io_fault.h, to rehearse failures */
 
 /* Defaults of the options. */

@@ -13,22 +13,13 @@
 #define DIRECT_ALIGN UINT64_C(4096)
 #define STALLS_MAX 1000
 
-/*
- * A call that made no progress, so many times in a row. Nothing that lasts (a signal storm, a file
- * system that answers EAGAIN for ever) may hold a rank for good.
- */
-struct stall {
-	unsigned count;
-};
-
-/* Wait a little if trying again makes sense; false when it does not, or no longer. */
-static bool stall_again(struct stall *stall, int errnum)
+bool ck_io_again(unsigned *stalls, int errnum)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
 	if (errnum != EINTR && errnum != EAGAIN)
 		return false;
-	if (++stall->count > STALLS_MAX)
+	if (++*stalls > STALLS_MAX)
 		return false;
 	if (errnum == EAGAIN)
 		nanosleep(&pause, NULL);
@@ -37,23 +28,23 @@ static bool stall_again(struct stall *stall, int errnum)
 
 static int open_again(const struct ck_io *io, const char *path, int flags)
 {
-	struct stall stall = {0};
+	unsigned stalls = 0;
 	int fd;
 
 	do
 		fd = io->ops->open(io, path, flags, 0666);
-	while (fd < 0 && stall_again(&stall, errno));
+	while (fd < 0 && ck_io_again(&stalls, errno));
 	return fd;
 }
 
 static int fsync_again(const struct ck_io *io, int fd)
 {
-	struct stall stall = {0};
+	unsigned stalls = 0;
 	int rc;
 
 	do
 		rc = io->ops->fsync(io, fd);
-	while (rc < 0 && stall_again(&stall, errno));
+	while (rc < 0 && ck_io_again(&stalls, errno));
 	return rc;
 }
 
@@ -123,12 +114,37 @@ int ck_io_create(const struct ck_io *io, const char *path, int *fd, struct ck_er
 	return CK_OK;
 }
 
-/*
- * Where to go on after `done` of the bytes at `offset`. With O_DIRECT only multiples of the block
- * size will do, so a short transfer is taken up again at the last one; that moves some bytes twice,
- * which does no harm.
- */
-static size_t step_on(uint64_t offset, size_t done, size_t wanted)
+int ck_io_open_direct(const struct ck_io *io, const char *path, int fd, int flags)
+{
+	struct stat want, got;
+	int direct;
+
+	if (io->ops->fstat(io, fd, &want) < 0)
+		return -1;
+	direct = open_again(io, path, flags | O_DIRECT);
+	if (direct >= 0 && (io->ops->fstat(io, direct, &got) < 0 || got.st_dev != want.st_dev ||
+			    got.st_ino != want.st_ino))
+		ck_io_close(io, &direct);
+	return direct;
+}
+
+int ck_io_reserve(const struct ck_io *io, int fd, const char *path, uint64_t bytes,
+		  struct ck_error *err)
+{
+	unsigned stalls = 0;
+	int rc;
+
+	if (bytes == 0)
+		return CK_OK;
+	do
+		rc = io->ops->fallocate(io, fd, 0, (off_t)bytes);
+	while (rc < 0 && ck_io_again(&stalls, errno));
+	if (rc < 0 && errno != EOPNOTSUPP && errno != ENOTSUP && errno != ENOSYS && errno != EINVAL)
+		return ck_fail_errno(err, errno, "%s: room for %" PRIu64 " bytes", path, bytes);
+	return CK_OK;
+}
+
+size_t ck_io_step(uint64_t offset, size_t done, size_t wanted)
 {
 	size_t past = (offset + done) % DIRECT_ALIGN;
 
@@ -138,7 +154,7 @@ static size_t step_on(uint64_t offset, size_t done, size_t wanted)
 int ck_io_pread_full(const struct ck_io *io, int fd, const char *path, void *dst, size_t bytes,
 		     uint64_t offset, struct ck_error *err)
 {
-	struct stall stall = {0};
+	unsigned stalls = 0;
 	size_t pos = 0;
 
 	while (pos < bytes) {
@@ -146,14 +162,14 @@ int ck_io_pread_full(const struct ck_io *io, int fd, const char *path, void *dst
 		ssize_t n = io->ops->pread(io, fd, (char *)dst + pos, piece, (off_t)(offset + pos));
 
 		if (n > 0) {
-			stall.count = 0;
-			pos += step_on(offset + pos, (size_t)n, piece);
+			stalls = 0;
+			pos += ck_io_step(offset + pos, (size_t)n, piece);
 		} else if (n == 0) {
 			return ck_fail(err, CK_EIO,
 				       "%s: read at byte %" PRIu64 ": the file ends there, %zu "
 				       "more bytes are wanted",
 				       path, offset + pos, bytes - pos);
-		} else if (!stall_again(&stall, errno)) {
+		} else if (!ck_io_again(&stalls, errno)) {
 			return ck_fail_errno(err, errno, "%s: read of %zu bytes at byte %" PRIu64,
 					     path, piece, offset + pos);
 		}
@@ -164,7 +180,7 @@ int ck_io_pread_full(const struct ck_io *io, int fd, const char *path, void *dst
 int ck_io_pwrite_full(const struct ck_io *io, int fd, const char *path, const void *src,
 		      size_t bytes, uint64_t offset, struct ck_error *err)
 {
-	struct stall stall = {0};
+	unsigned stalls = 0;
 	size_t pos = 0;
 
 	while (pos < bytes) {
@@ -173,14 +189,14 @@ int ck_io_pwrite_full(const struct ck_io *io, int fd, const char *path, const vo
 					    (off_t)(offset + pos));
 
 		if (n > 0) {
-			stall.count = 0;
-			pos += step_on(offset + pos, (size_t)n, piece);
+			stalls = 0;
+			pos += ck_io_step(offset + pos, (size_t)n, piece);
 			continue;
 		}
 		/* Nothing written and no reason given: as if it were not ready. */
 		if (n == 0)
 			errno = EAGAIN;
-		if (!stall_again(&stall, errno))
+		if (!ck_io_again(&stalls, errno))
 			return ck_fail_errno(err, errno, "%s: write of %zu bytes at byte %" PRIu64,
 					     path, piece, offset + pos);
 	}

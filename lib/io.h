@@ -25,6 +25,19 @@
 #include "error.h"
 
 struct ck_io;
+struct ck_io_queue; /* of an implementation */
+
+/* One transfer of a queue. It stays where it is, and its data too, until it has been reaped. */
+struct ck_io_transfer {
+	bool write;
+	int fd;
+	void *data; /* not written to when `write` is set */
+	size_t bytes;
+	uint64_t offset;
+	ssize_t result; /* as of pread and pwrite, but a negated errno for a failure */
+	int fault;      /* private to io_fault.h */
+	struct ck_io_transfer *next;
+};
 
 struct ck_io_ops {
 	/* Adds O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK and O_NOCTTY. O_DIRECT may be among the flags. */
@@ -49,6 +62,18 @@ struct ck_io_ops {
 	 */
 	int (*readdir)(const struct ck_io *io, const char *path,
 		       int (*entry)(void *arg, const char *name), void *arg);
+	/*
+	 * Transfers that go on beside the caller, of one thread (queue.h is how they are used).
+	 * queue_new makes room for `depth` of them; -1 where the system has or allows no such
+	 * thing (ENOSYS, EPERM, ENOMEM). queue_submit begins one. queue_reap waits until one has
+	 * ended, in any order, and must be called for each before queue_free.
+	 */
+	int (*queue_new)(const struct ck_io *io, unsigned depth, struct ck_io_queue **queue);
+	int (*queue_submit)(const struct ck_io *io, struct ck_io_queue *queue,
+			    struct ck_io_transfer *transfer);
+	int (*queue_reap)(const struct ck_io *io, struct ck_io_queue *queue,
+			  struct ck_io_transfer **ended);
+	void (*queue_free)(const struct ck_io *io, struct ck_io_queue *queue);
 };
 
 struct ck_io {
@@ -72,6 +97,31 @@ int ck_io_open_read(const struct ck_io *io, const char *path, int *fd, uint64_t 
  * Returns 0; CK_EEXIST; CK_ENOENT (no such directory); CK_EIO.
  */
 int ck_io_create(const struct ck_io *io, const char *path, int *fd, struct ck_error *err);
+
+/*
+ * A further descriptor of the open regular file `fd`, past the page cache: O_DIRECT and `flags`. -1
+ * where the file system refuses, or when another file has that path by now.
+ */
+int ck_io_open_direct(const struct ck_io *io, const char *path, int fd, int flags);
+
+/* Reserve room for `bytes` bytes. Returns 0, also where that is not supported; CK_EIO. */
+int ck_io_reserve(const struct ck_io *io, int fd, const char *path, uint64_t bytes,
+		  struct ck_error *err);
+
+/*
+ * A call made no progress: wait a little if trying again makes sense (EINTR, EAGAIN); false when it
+ * does not, or no longer, about a second into the same stall. Nothing that lasts (a signal storm, a
+ * file system that answers EAGAIN for ever) may hold a rank for good. *stalls is 0 at the beginning
+ * and whenever something moved.
+ */
+bool ck_io_again(unsigned *stalls, int errnum);
+
+/*
+ * Where to go on after `done` of `wanted` bytes at `offset`: a short transfer is taken up again at
+ * a multiple of 4096, since with O_DIRECT nothing else will do. Moving some bytes twice does no
+ * harm.
+ */
+size_t ck_io_step(uint64_t offset, size_t done, size_t wanted);
 
 /*
  * Read exactly `bytes` bytes, in pieces of at most 4 MiB; EINTR, EAGAIN and short reads are handled:

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io_fault_rules.h"
+#include "io_fault_impl.h"
 
 struct open_file {
 	int fd;
@@ -91,6 +91,16 @@ static struct ck_fault_action begin_fd(struct ck_io_fault *fault, enum ck_fault_
 		snprintf(path, sizeof(path), "%s", fault->files[i].path);
 	pthread_mutex_unlock(&fault->lock);
 	return begin(fault, op, path, NULL);
+}
+
+const struct ck_io *ck_fault_below(const struct ck_io *io)
+{
+	return fault_of(io)->below;
+}
+
+struct ck_fault_action ck_fault_begin(const struct ck_io *io, enum ck_fault_op op, int fd)
+{
+	return begin_fd(fault_of(io), op, fd);
 }
 
 static bool remember_file(struct ck_io_fault *fault, int fd, const char *path)
@@ -297,6 +307,10 @@ static const struct ck_io_ops fault_ops = {
 	.link = fault_link,
 	.unlink = fault_unlink,
 	.readdir = fault_readdir,
+	.queue_new = ck_fault_queue_new,
+	.queue_submit = ck_fault_queue_submit,
+	.queue_reap = ck_fault_queue_reap,
+	.queue_free = ck_fault_queue_free,
 };
 
 int ck_io_fault_new(struct ck_io_fault **out, const struct ck_io *below, const char *rules,

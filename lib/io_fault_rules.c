@@ -35,7 +35,8 @@ static const struct name_value op_names[] = {
 	{"link", BIT(CK_FAULT_LINK)},
 	{"unlink", BIT(CK_FAULT_UNLINK)},
 	{"readdir", BIT(CK_FAULT_READDIR)},
-	{"meta", OPS_ANY & ~OPS_DATA},
+	{"queue", BIT(CK_FAULT_QUEUE)},
+	{"meta", OPS_ANY & ~(OPS_DATA | BIT(CK_FAULT_QUEUE))},
 	{"any", OPS_ANY},
 	{NULL, 0},
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io.h"
+#include "io_posix.h"
 
 static int posix_open(const struct ck_io *io, const char *path, int flags, mode_t mode)
 {
@@ -144,6 +144,10 @@ static const struct ck_io_ops posix_ops = {
 	.link = posix_link,
 	.unlink = posix_unlink,
 	.readdir = posix_readdir,
+	.queue_new = ck_posix_queue_new,
+	.queue_submit = ck_posix_queue_submit,
+	.queue_reap = ck_posix_queue_reap,
+	.queue_free = ck_posix_queue_free,
 };
 
 const struct ck_io ck_io_posix = {.ops = &posix_ops, .ctx = NULL};

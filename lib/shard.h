@@ -42,6 +42,7 @@ struct ck_part {
 	size_t nblocks;
 	struct ck_buf header; /* prefix + JSON, padded to CK_ST_ALIGN */
 	uint64_t bytes;       /* of the whole file */
+	const void *image;    /* the file as it will be, in memory at a multiple of 4096, or NULL */
 };
 
 struct ck_plan {
@@ -52,7 +53,13 @@ struct ck_plan {
 /*
  * Lay out the blocks of one rank. The k-th block of an item goes to the k-th file, so a name stands
  * at most once in a file; empty sharded blocks are left out, per-rank items of 0 bytes stay.
- * Cutting by size into 2-4 files is not done yet; readers take any number of parts.
+ *
+ * Up to a world of 1,024 ranks, a shard of at least 128 MiB is cut into 2 to 4 files of about equal
+ * size, none much below 64 MiB: what stays whole goes to the first file; the largest sharded items
+ * are cut into as many pieces as there are files, as few items as it takes for the first file to
+ * have no more than its share, the pieces sized to fill the others up. A block is cut along its
+ * first dimension longer than one, so each piece is one contiguous run of its memory; pieces count
+ * as blocks. Per-rank items are never cut, nor items with more blocks than half the files.
  *
  * In a file, wider element types come first, then names in order, so that every tensor is aligned.
  *
@@ -60,15 +67,38 @@ struct ck_plan {
  *           not looked at, and set in the plan; bytes must be those of box and dtype
  * Returns 0; CK_EARG (the header or the file would be too large, a name twice); CK_ENOMEM. Pure.
  */
-int ck_shard_plan(uint32_t rank, const struct ck_stored *blocks, size_t nblocks,
-		  struct ck_plan *out, struct ck_error *err);
+int ck_shard_plan(uint32_t rank, uint32_t world_size, const struct ck_stored *blocks,
+		  size_t nblocks, struct ck_plan *out, struct ck_error *err);
 void ck_plan_fini(struct ck_plan *plan);
 
+/* What stood in the way of speed: bits, for a caller who wants to say so once. */
+enum ck_shard_note {
+	CK_NOTE_BUFFERED = 1, /* the file system refuses direct I/O */
+	CK_NOTE_NO_QUEUE = 2  /* there is no io_uring: helper threads overlap disk and CPU */
+};
+
+/* How shards are written and read. NULL for the whole: { .direct = true, .sha = CK_SHA_BEST }. */
+struct ck_shard_options {
+	unsigned threads;         /* the parts are dealt to so many threads; 0: one, the caller's */
+	bool direct;              /* past the page cache, where that is possible */
+	enum ck_sha sha;          /* who computes; CK_SHA_NONE stands for CK_SHA_BEST */
+	_Atomic(unsigned) *notes; /* bits of enum ck_shard_note are added; may be NULL */
+};
+
 /*
- * Write one part as a new file (it must not exist), fsync it, close it. The digests are of the
- * bytes that went out. After a failure the file may be there, incomplete. Returns 0; CK_EEXIST;
- * CK_EIO; CK_ENOMEM.
+ * Write all parts of a plan as new files of `dir` (they must not exist), fsync them, close them.
+ * The parts advance together, in blocks of 4 MiB, each hashed while it is on its way to disk. No
+ * file is ever longer than its content. digests[i] are of the bytes of part i that went out.
+ * After a failure files may be there, incomplete. Returns 0; CK_EEXIST; CK_ENOENT; CK_EIO;
+ * CK_ENOMEM.
+ *
+ * Memory: parts without `image` take up to 8 MiB each, for blocks that are not in one piece.
  */
+int ck_shard_write_all(const struct ck_io *io, const char *dir, uint32_t rank,
+		       const struct ck_plan *plan, const struct ck_shard_options *options,
+		       struct ck_digests *digests, struct ck_error *err);
+
+/* The same for one part, by default options, at any path. */
 int ck_shard_write(const struct ck_io *io, const char *path, const struct ck_part *part,
 		   struct ck_digests *digests, struct ck_error *err);
 
@@ -112,16 +142,38 @@ enum ck_level {
 /* Progress of reading or hashing: called after each piece with its bytes. May be NULL. */
 typedef void (*ck_progress)(void *arg, uint64_t bytes);
 
+/* A file to read. */
+struct ck_shard_job {
+	const struct ck_shard *shard;
+	const struct ck_expected *expected;
+	/* dst[i] receives block i (blocks[i].bytes bytes), NULL skips it; NULL: verify only. */
+	void *const *dst;
+	int rc; /* out: how it went with this one */
+	struct ck_error err;
+};
+
 /*
- * Read the whole file once, front to back, verifying it, and copy blocks to their destinations.
+ * Read whole files once, front to back, verifying them, and copy blocks to their destinations.
+ * Large files advance together, four in each thread, in blocks of 4 MiB, each hashed while the next
+ * ones are on their way. A file that fails does not keep the others from being read.
  *
- *   dst    dst[i] receives block i (blocks[i].bytes bytes), NULL skips the copy; dst NULL:
- *          verify only
- *   level  CK_LEVEL_CRC32 or CK_LEVEL_SHA256
- * Returns 0; CK_EDIGEST: path and both sizes (then nothing is read), or chunk, byte range and both
- * values; CK_EARG: another level, or a chunk_bytes that is no power of two; CK_EIO; CK_ENOMEM.
- * After a failure the destinations hold whatever was read. Several threads may read one shard.
+ *   level    CK_LEVEL_CRC32 or CK_LEVEL_SHA256
+ *   options  NULL: one thread; past the page cache for SHA-256 (a cold resume), through it for
+ *            CRC-32 (a warm reload, from memory)
+ *   progress called from the threads
+ * Returns 0, or the code of the first file that failed, each with its own in `jobs`: CK_EDIGEST:
+ * path and both sizes (then nothing is read), or chunk, byte range and both values; CK_EARG: another
+ * level, or a chunk_bytes that is no power of two; CK_EIO; CK_ENOMEM. After a failure the
+ * destinations hold whatever was read. Several threads may read one shard.
+ *
+ * Memory: up to 8 MiB for each of the files that advance together, for what cannot be read to where
+ * it belongs (direct I/O wants memory at multiples of 4096, and alike in the file).
  */
+int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t count,
+		      enum ck_level level, const struct ck_shard_options *options,
+		      ck_progress progress, void *progress_arg, struct ck_error *err);
+
+/* The same for one file, by default options. */
 int ck_shard_read(const struct ck_io *io, const struct ck_shard *shard,
 		  const struct ck_expected *expected, enum ck_level level, void *const *dst,
 		  ck_progress progress, void *progress_arg, struct ck_error *err);

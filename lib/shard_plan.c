@@ -5,7 +5,7 @@
 #include "json.h"
 #include "names.h"
 #include "safetensors.h"
-#include "shard.h"
+#include "shard_impl.h"
 
 static void part_fini(struct ck_part *part)
 {
@@ -21,30 +21,14 @@ void ck_plan_fini(struct ck_plan *plan)
 	*plan = (struct ck_plan){0};
 }
 
-/* A block that begins another item, or is not sharded, begins again with the first file. */
-static size_t part_of(const struct ck_stored *blocks, size_t i, size_t previous)
-{
-	bool follows = i > 0 && blocks[i].kind == CK_SHARDED && blocks[i - 1].kind == CK_SHARDED &&
-		       strcmp(blocks[i].name, blocks[i - 1].name) == 0;
-
-	if (!follows)
-		return 0;
-	return previous + !ck_box_empty(&blocks[i - 1].box);
-}
-
-static bool is_stored(const struct ck_stored *block)
-{
-	return block->kind == CK_PER_RANK || !ck_box_empty(&block->box);
-}
-
-/* Where the blocks go: part[i] of block i. Returns the number of parts, at least one. */
-static size_t assign_parts(const struct ck_stored *blocks, size_t nblocks, size_t *part)
+/* Where the pieces go: part[i] of piece i. Returns the number of parts, at least one. */
+static size_t assign_parts(const struct ck_stored *pieces, size_t npieces, size_t *part)
 {
 	size_t nparts = 1;
 
-	for (size_t i = 0; i < nblocks; i++) {
-		part[i] = part_of(blocks, i, i ? part[i - 1] : 0);
-		if (is_stored(&blocks[i]) && part[i] >= nparts)
+	for (size_t i = 0; i < npieces; i++) {
+		part[i] = ck_stored_follows(pieces, i) ? part[i - 1] + 1 : 0;
+		if (part[i] >= nparts)
 			nparts = part[i] + 1;
 	}
 	return nparts;
@@ -177,12 +161,11 @@ static int lay_out(uint32_t rank, struct ck_part *part, struct ck_error *err)
 	return rc;
 }
 
-static int fill_parts(const struct ck_stored *blocks, size_t nblocks, const size_t *part_of_block,
+static int fill_parts(const struct ck_stored *pieces, size_t npieces, const size_t *part_of_piece,
 		      struct ck_plan *plan, struct ck_error *err)
 {
-	for (size_t i = 0; i < nblocks; i++)
-		if (is_stored(&blocks[i]))
-			plan->parts[part_of_block[i]].nblocks++;
+	for (size_t i = 0; i < npieces; i++)
+		plan->parts[part_of_piece[i]].nblocks++;
 	for (size_t p = 0; p < plan->nparts; p++) {
 		struct ck_part *part = &plan->parts[p];
 
@@ -191,17 +174,16 @@ static int fill_parts(const struct ck_stored *blocks, size_t nblocks, const size
 			return ck_fail_nomem(err, part->nblocks * sizeof(*part->blocks));
 		part->nblocks = 0;
 	}
-	for (size_t i = 0; i < nblocks; i++) {
-		struct ck_part *part = &plan->parts[part_of_block[i]];
+	for (size_t i = 0; i < npieces; i++) {
+		struct ck_part *part = &plan->parts[part_of_piece[i]];
 
-		if (is_stored(&blocks[i]))
-			part->blocks[part->nblocks++] = blocks[i];
+		part->blocks[part->nblocks++] = pieces[i];
 	}
 	return 0;
 }
 
-static int make_parts(uint32_t rank, const struct ck_stored *blocks, size_t nblocks,
-		      const size_t *part_of_block, struct ck_plan *plan, struct ck_error *err)
+static int make_parts(uint32_t rank, const struct ck_stored *pieces, size_t npieces,
+		      const size_t *part_of_piece, struct ck_plan *plan, struct ck_error *err)
 {
 	int rc;
 
@@ -210,7 +192,7 @@ static int make_parts(uint32_t rank, const struct ck_stored *blocks, size_t nblo
 		plan->nparts = 0;
 		return ck_fail_nomem(err, sizeof(*plan->parts));
 	}
-	rc = fill_parts(blocks, nblocks, part_of_block, plan, err);
+	rc = fill_parts(pieces, npieces, part_of_piece, plan, err);
 	for (size_t p = 0; p < plan->nparts && rc == 0; p++) {
 		struct ck_part *part = &plan->parts[p];
 
@@ -220,26 +202,39 @@ static int make_parts(uint32_t rank, const struct ck_stored *blocks, size_t nblo
 	return rc;
 }
 
-int ck_shard_plan(uint32_t rank, const struct ck_stored *blocks, size_t nblocks,
-		  struct ck_plan *out, struct ck_error *err)
+static int plan_pieces(uint32_t rank, const struct ck_stored *pieces, size_t npieces,
+		       struct ck_plan *out, struct ck_error *err)
 {
-	size_t *part_of_block = calloc(nblocks + 1, sizeof(*part_of_block));
+	size_t *part_of_piece = calloc(npieces + 1, sizeof(*part_of_piece));
 	struct ck_plan plan = {0};
 	int rc;
 
-	if (!part_of_block)
-		return ck_fail_nomem(err, nblocks * sizeof(*part_of_block));
-	plan.nparts = assign_parts(blocks, nblocks, part_of_block);
+	if (!part_of_piece)
+		return ck_fail_nomem(err, npieces * sizeof(*part_of_piece));
+	plan.nparts = assign_parts(pieces, npieces, part_of_piece);
 	if (plan.nparts > CK_PARTS_MAX)
 		rc = ck_fail(err, CK_EARG,
 			     "shard of rank %" PRIu32 ": %zu files wanted, the limit is %d", rank,
 			     plan.nparts, CK_PARTS_MAX);
 	else
-		rc = make_parts(rank, blocks, nblocks, part_of_block, &plan, err);
-	free(part_of_block);
+		rc = make_parts(rank, pieces, npieces, part_of_piece, &plan, err);
+	free(part_of_piece);
 	if (rc && plan.parts)
 		ck_plan_fini(&plan);
 	if (rc == 0)
 		*out = plan;
+	return rc;
+}
+
+int ck_shard_plan(uint32_t rank, uint32_t world_size, const struct ck_stored *blocks,
+		  size_t nblocks, struct ck_plan *out, struct ck_error *err)
+{
+	struct ck_stored *pieces = NULL;
+	size_t npieces = 0;
+	int rc = ck_shard_cut(world_size, blocks, nblocks, &pieces, &npieces, err);
+
+	if (rc == 0)
+		rc = plan_pieces(rank, pieces, npieces, out, err);
+	free(pieces);
 	return rc;
 }

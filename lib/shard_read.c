@@ -1,119 +1,427 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "shard.h"
+#include "queue.h"
+#include "shard_impl.h"
 
-#define PIECE ((size_t)4 << 20)
+/* Through the page cache: small enough to be hashed while it is in the CPU's. */
+#define PIECE ((size_t)1 << 20)
+
+/* A block of a file: read to where it belongs when it can, else bounced. */
+struct slot {
+	struct ck_transfer transfer;
+	bool busy;
+	char *bounce; /* made when it is first needed */
+	char *data;
+	size_t bytes; /* the ragged end included, which is no transfer */
+};
+
+/* One file under way. */
+struct lane {
+	struct ck_shard_job *job;
+	int direct;      /* a descriptor past the page cache */
+	bool use_direct; /* until the file system refuses */
+	struct ck_digest *digest;
+	uint64_t submitted, hashed; /* offsets; a multiple of CK_SHARD_BLOCK, or the end */
+	size_t ahead, behind;       /* first block that ends behind them */
+	struct slot slots[CK_SHARD_SLOTS];
+};
 
 struct reading {
 	const struct ck_io *io;
-	const struct ck_shard *shard;
-	void *const *dst;
-	size_t next; /* first block that ends behind the bytes read so far */
-	char *bounce;
-	struct ck_digest *digest;
+	enum ck_level level;
+	struct ck_shard_options options;
+	ck_progress progress;
+	void *progress_arg;
+	struct ck_shard_job *jobs;
+	size_t njobs, nthreads;
 };
 
-/* Where a piece can be read to directly: it lies within one block that is wanted. Else NULL. */
-static void *direct(const struct reading *r, uint64_t offset, size_t bytes)
-{
-	const struct ck_stored *block = &r->shard->blocks[r->next];
+/* What one thread does. */
+struct thread {
+	const struct reading *r;
+	struct lane lanes[CK_SHARD_LANES];
+	size_t nlanes;
+	struct ck_queue *queue;
+};
 
-	if (!r->dst || r->next == r->shard->nblocks || !r->dst[r->next])
-		return NULL;
-	if (offset < block->offset || offset + bytes > block->offset + block->bytes)
-		return NULL;
-	return (char *)r->dst[r->next] + (offset - block->offset);
+static bool is_over(const struct lane *l)
+{
+	return l->job->rc || l->hashed == l->job->shard->bytes;
 }
 
-/* Copy what a bounced piece has of block i. */
-static void copy_out(const struct reading *r, size_t i, uint64_t offset, size_t bytes)
+/* Where bytes can be read to directly: they lie within one block that is wanted. Else NULL. */
+static char *direct_target(const struct ck_shard_job *job, size_t *next, uint64_t offset,
+			   size_t bytes)
 {
-	const struct ck_stored *block = &r->shard->blocks[i];
+	const struct ck_shard *shard = job->shard;
+	const struct ck_stored *block;
+
+	while (*next < shard->nblocks &&
+	       shard->blocks[*next].offset + shard->blocks[*next].bytes <= offset)
+		++*next;
+	if (!job->dst || *next == shard->nblocks || !job->dst[*next])
+		return NULL;
+	block = &shard->blocks[*next];
+	if (offset < block->offset || offset + bytes > block->offset + block->bytes)
+		return NULL;
+	return (char *)job->dst[*next] + (offset - block->offset);
+}
+
+/* Copy what bounced bytes have of block i. */
+static void copy_out(const struct ck_shard_job *job, size_t i, const char *data, uint64_t offset,
+		     size_t bytes)
+{
+	const struct ck_stored *block = &job->shard->blocks[i];
 	uint64_t begin = block->offset > offset ? block->offset : offset;
 	uint64_t end = block->offset + block->bytes;
 
 	if (end > offset + bytes)
 		end = offset + bytes;
 	if (end > begin)
-		memcpy((char *)r->dst[i] + (begin - block->offset), r->bounce + (begin - offset),
+		memcpy((char *)job->dst[i] + (begin - block->offset), data + (begin - offset),
 		       end - begin);
 }
 
-static void scatter(const struct reading *r, uint64_t offset, size_t bytes)
+/* *next: a block at or before the first that ends behind `offset`. */
+static void scatter(const struct ck_shard_job *job, size_t *next, const char *data, uint64_t offset,
+		    size_t bytes)
 {
-	for (size_t i = r->next; r->dst && i < r->shard->nblocks; i++) {
-		if (r->shard->blocks[i].offset >= offset + bytes)
+	const struct ck_shard *shard = job->shard;
+
+	while (*next < shard->nblocks &&
+	       shard->blocks[*next].offset + shard->blocks[*next].bytes <= offset)
+		++*next;
+	for (size_t i = *next; job->dst && i < shard->nblocks; i++) {
+		if (shard->blocks[i].offset >= offset + bytes)
 			return;
-		if (r->dst[i])
-			copy_out(r, i, offset, bytes);
+		if (job->dst[i])
+			copy_out(job, i, data, offset, bytes);
 	}
 }
 
-static int read_piece(struct reading *r, uint64_t offset, size_t bytes, struct ck_error *err)
+/* All bytes have come: are they the right ones? */
+static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_digest *digest)
 {
-	const struct ck_shard *shard = r->shard;
-	void *to = direct(r, offset, bytes);
-	int rc;
+	struct ck_digests got = {0};
 
-	rc = ck_io_pread_full(r->io, shard->fd, shard->path, to ? to : r->bounce, bytes, offset,
-			      err);
-	if (rc == 0)
-		rc = ck_digest_update(r->digest, to ? to : r->bounce, bytes, err);
-	if (rc)
-		return rc;
-	if (!to)
-		scatter(r, offset, bytes);
-	while (r->next < shard->nblocks &&
-	       shard->blocks[r->next].offset + shard->blocks[r->next].bytes <= offset + bytes)
-		r->next++;
-	return 0;
+	if (job->rc == 0)
+		job->rc = ck_digest_final(digest, &got, &job->err);
+	if (job->rc == 0)
+		job->rc =
+			ck_expected_check(job->shard->path, job->expected, &got, r->level, &job->err);
+	ck_digests_fini(&got);
 }
 
-static int read_all(struct reading *r, ck_progress progress, void *progress_arg,
-		    struct ck_error *err)
+/* ---- through the page cache, one after the other ---- */
+
+static int read_pieces(const struct reading *r, struct ck_shard_job *job, struct ck_digest *digest,
+		       char *bounce)
 {
-	uint64_t total = r->shard->bytes, offset = 0;
+	const struct ck_shard *shard = job->shard;
+	size_t next = 0, behind = 0, bytes;
 	int rc = 0;
 
-	while (offset < total && rc == 0) {
-		size_t bytes = total - offset < PIECE ? (size_t)(total - offset) : PIECE;
+	for (uint64_t at = 0; at < shard->bytes && rc == 0; at += bytes) {
+		char *to;
 
-		rc = read_piece(r, offset, bytes, err);
-		if (rc == 0 && progress)
-			progress(progress_arg, bytes);
-		offset += bytes;
+		bytes = shard->bytes - at < PIECE ? (size_t)(shard->bytes - at) : PIECE;
+		to = direct_target(job, &next, at, bytes);
+		rc = ck_io_pread_full(r->io, shard->fd, shard->path, to ? to : bounce, bytes, at,
+				      &job->err);
+		if (rc == 0)
+			rc = ck_digest_update(digest, to ? to : bounce, bytes, &job->err);
+		if (rc == 0 && !to)
+			scatter(job, &behind, bounce, at, bytes);
+		if (rc == 0 && r->progress)
+			r->progress(r->progress_arg, bytes);
 	}
 	return rc;
+}
+
+static enum ck_sha sha_of(const struct reading *r)
+{
+	return r->level == CK_LEVEL_SHA256 ? r->options.sha : CK_SHA_NONE;
+}
+
+static void read_plainly(const struct reading *r, struct ck_shard_job *job)
+{
+	struct ck_digest *digest = NULL;
+	char *bounce = malloc(PIECE);
+
+	if (!bounce)
+		job->rc = ck_fail_nomem(&job->err, PIECE);
+	else
+		job->rc = ck_digest_new(&digest, job->shard->bytes, job->expected->chunk_bytes,
+					sha_of(r), &job->err);
+	if (job->rc == 0)
+		job->rc = read_pieces(r, job, digest, bounce);
+	finish(r, job, digest);
+	ck_digest_free(digest);
+	free(bounce);
+}
+
+/* ---- several files together ---- */
+
+static int take_memory(struct lane *l, struct slot *slot, struct ck_error *err)
+{
+	slot->data = direct_target(l->job, &l->ahead, l->submitted, slot->bytes);
+	if (slot->data && (!l->use_direct || (uintptr_t)slot->data % CK_SHARD_ALIGN == 0))
+		return 0;
+	if (!slot->bounce)
+		slot->bounce = aligned_alloc(CK_SHARD_ALIGN, CK_SHARD_BLOCK);
+	slot->data = slot->bounce;
+	return slot->data ? 0 : ck_fail_nomem(err, CK_SHARD_BLOCK);
+}
+
+/* The next block of a file. Its end, less than CK_SHARD_ALIGN bytes, is read at once. */
+static int submit_block(struct thread *t, struct lane *l, struct slot *slot, struct ck_error *err)
+{
+	const struct ck_shard *shard = l->job->shard;
+	uint64_t left = shard->bytes - l->submitted;
+	size_t ragged = 0;
+	int rc;
+
+	slot->bytes = left < CK_SHARD_BLOCK ? (size_t)left : CK_SHARD_BLOCK;
+	rc = take_memory(l, slot, err);
+	if (rc)
+		return rc;
+	if (l->use_direct)
+		ragged = slot->bytes % CK_SHARD_ALIGN;
+	slot->transfer = (struct ck_transfer){.fd = l->use_direct ? l->direct : shard->fd,
+					      .plain_fd = shard->fd,
+					      .data = slot->data,
+					      .bytes = slot->bytes - ragged,
+					      .offset = l->submitted};
+	slot->busy = true;
+	ck_queue_submit(t->queue, &slot->transfer);
+	l->submitted += slot->bytes;
+	if (!ragged)
+		return 0;
+	return ck_io_pread_full(t->r->io, shard->fd, shard->path, slot->data + slot->bytes - ragged,
+				ragged, l->submitted - ragged, err);
+}
+
+static void fail_transfer(struct ck_shard_job *job, const struct ck_transfer *done)
+{
+	uint64_t at = done->offset + done->done;
+	size_t left = done->bytes - done->done;
+
+	if (done->errnum == ENODATA)
+		job->rc = ck_fail(&job->err, CK_EIO,
+				  "%s: read at byte %" PRIu64
+				  ": the file ends there, %zu more bytes are wanted",
+				  job->shard->path, at, left);
+	else
+		job->rc = ck_fail_errno(&job->err, done->errnum,
+					"%s: read of %zu bytes at byte %" PRIu64, job->shard->path,
+					left, at);
+}
+
+/* Wait for the next block to arrive, whichever it is. */
+static void reap(struct thread *t)
+{
+	struct ck_transfer *done = ck_queue_reap(t->queue);
+
+	for (size_t i = 0; i < t->nlanes * CK_SHARD_SLOTS; i++) {
+		struct lane *l = &t->lanes[i / CK_SHARD_SLOTS];
+		struct slot *slot = &l->slots[i % CK_SHARD_SLOTS];
+
+		if (&slot->transfer != done)
+			continue;
+		slot->busy = false;
+		if (done->fell_back) {
+			l->use_direct = false;
+			ck_shard_note(&t->r->options, CK_NOTE_BUFFERED);
+		}
+		if (done->errnum && l->job->rc == 0)
+			fail_transfer(l->job, done);
+	}
+}
+
+static struct slot *current(struct lane *l)
+{
+	return &l->slots[l->hashed / CK_SHARD_BLOCK % CK_SHARD_SLOTS];
+}
+
+/* A block has been hashed: hand it out, and let the next but one come. */
+static void move_on(struct thread *t, struct lane *l)
+{
+	struct slot *slot = current(l);
+
+	if (slot->data == slot->bounce)
+		scatter(l->job, &l->behind, slot->data, l->hashed, slot->bytes);
+	if (t->r->progress)
+		t->r->progress(t->r->progress_arg, slot->bytes);
+	l->hashed += slot->bytes;
+	if (l->submitted < l->job->shard->bytes)
+		l->job->rc = submit_block(t, l, slot, &l->job->err);
+}
+
+/* One block of each file that has any left. False when none has. */
+static bool advance(struct thread *t)
+{
+	struct ck_digest *digests[CK_SHARD_LANES];
+	struct lane *lanes[CK_SHARD_LANES];
+	const void *data[CK_SHARD_LANES];
+	size_t bytes[CK_SHARD_LANES], n = 0;
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	for (size_t k = 0; k < t->nlanes; k++) {
+		struct lane *l = &t->lanes[k];
+
+		while (!is_over(l) && current(l)->busy)
+			reap(t);
+		if (is_over(l))
+			continue;
+		lanes[n] = l;
+		digests[n] = l->digest;
+		data[n] = current(l)->data;
+		bytes[n++] = current(l)->bytes;
+	}
+	if (n == 0)
+		return false;
+	/* All of them fail alike, and only where libcrypto's hashing does. */
+	rc = ck_digest_update_all(digests, data, bytes, n, &err);
+	for (size_t k = 0; k < n; k++) {
+		if (rc)
+			lanes[k]->job->rc = ck_fail(&lanes[k]->job->err, rc, "%s", err.text);
+		else
+			move_on(t, lanes[k]);
+	}
+	return true;
+}
+
+static void open_lane(struct thread *t, struct lane *l)
+{
+	struct ck_shard_job *job = l->job;
+	const struct ck_shard *shard = job->shard;
+
+	job->rc = ck_digest_new(&l->digest, shard->bytes, job->expected->chunk_bytes, sha_of(t->r),
+				&job->err);
+	if (t->r->options.direct) {
+		l->direct = ck_io_open_direct(t->r->io, shard->path, shard->fd, O_RDONLY);
+		l->use_direct = l->direct >= 0;
+		if (!l->use_direct)
+			ck_shard_note(&t->r->options, CK_NOTE_BUFFERED);
+	}
+	for (size_t s = 0; s < CK_SHARD_SLOTS && job->rc == 0; s++)
+		if (l->submitted < shard->bytes)
+			job->rc = submit_block(t, l, &l->slots[s], &job->err);
+}
+
+static void close_lane(struct thread *t, struct lane *l)
+{
+	finish(t->r, l->job, l->digest);
+	ck_io_close(t->r->io, &l->direct);
+	ck_digest_free(l->digest);
+	for (size_t s = 0; s < CK_SHARD_SLOTS; s++)
+		free(l->slots[s].bounce);
+}
+
+static void read_together(const struct reading *r, struct ck_shard_job *jobs, size_t count)
+{
+	struct thread t = {.r = r, .nlanes = count};
+	struct ck_error err = CK_ERROR_INIT;
+	int rc = ck_queue_new(r->io, (unsigned)count * CK_SHARD_SLOTS, CK_QUEUE_KERNEL, &t.queue,
+			      &err);
+
+	for (size_t k = 0; k < count; k++) {
+		t.lanes[k] = (struct lane){.job = &jobs[k], .direct = -1};
+		if (rc)
+			jobs[k].rc = ck_fail(&jobs[k].err, rc, "%s", err.text);
+	}
+	if (rc)
+		return;
+	if (ck_queue_kind(t.queue) < CK_QUEUE_KERNEL)
+		ck_shard_note(&r->options, CK_NOTE_NO_QUEUE);
+	for (size_t k = 0; k < count; k++)
+		open_lane(&t, &t.lanes[k]);
+	while (advance(&t))
+		;
+	/* Before the memory goes that transfers may still write to. */
+	ck_queue_free(t.queue);
+	for (size_t k = 0; k < count; k++)
+		close_lane(&t, &t.lanes[k]);
+}
+
+/* ---- all of them ---- */
+
+/* Worth a queue: large, and either the disk or SHA-256 to wait for. */
+static bool is_large(const struct reading *r, const struct ck_shard_job *job)
+{
+	return job->shard->bytes >= CK_SHARD_SMALL &&
+	       (r->options.direct || r->level == CK_LEVEL_SHA256);
+}
+
+static void run_thread(void *arg, size_t i)
+{
+	const struct reading *r = arg;
+	size_t end = r->njobs * (i + 1) / r->nthreads, n;
+
+	for (size_t k = r->njobs * i / r->nthreads; k < end; k += n) {
+		n = 0;
+		while (k + n < end && n < CK_SHARD_LANES && r->jobs[k + n].rc == 0 &&
+		       is_large(r, &r->jobs[k + n]))
+			n++;
+		if (n > 0) {
+			read_together(r, &r->jobs[k], n);
+			continue;
+		}
+		if (r->jobs[k].rc == 0)
+			read_plainly(r, &r->jobs[k]);
+		n = 1;
+	}
+}
+
+static void check_job(struct ck_shard_job *job)
+{
+	job->err = (struct ck_error)CK_ERROR_INIT;
+	job->rc = 0;
+	if (job->shard->bytes != job->expected->bytes)
+		job->rc = ck_fail(&job->err, CK_EDIGEST,
+				  "%s: %" PRIu64 " bytes, %" PRIu64 " were written",
+				  job->shard->path, job->shard->bytes, job->expected->bytes);
+}
+
+int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t count,
+		      enum ck_level level, const struct ck_shard_options *options,
+		      ck_progress progress, void *progress_arg, struct ck_error *err)
+{
+	struct reading r = {.io = io,
+			    .level = level,
+			    .progress = progress,
+			    .progress_arg = progress_arg,
+			    .jobs = jobs,
+			    .njobs = count,
+			    .nthreads = 1};
+
+	if (level != CK_LEVEL_CRC32 && level != CK_LEVEL_SHA256)
+		return ck_fail(err, CK_EARG, "%s: level %d cannot be read",
+			       count ? jobs[0].shard->path : "no file", level);
+	r.options = ck_shard_options_or_default(options);
+	if (!options)
+		r.options.direct = level == CK_LEVEL_SHA256;
+	if (r.options.threads > 1 && count > 0)
+		r.nthreads = r.options.threads < count ? r.options.threads : count;
+	for (size_t i = 0; i < count; i++)
+		check_job(&jobs[i]);
+	ck_shard_threads(r.nthreads, run_thread, &r);
+	for (size_t i = 0; i < count; i++)
+		if (jobs[i].rc)
+			return ck_fail(err, jobs[i].rc, "%s", jobs[i].err.text);
+	return 0;
 }
 
 int ck_shard_read(const struct ck_io *io, const struct ck_shard *shard,
 		  const struct ck_expected *expected, enum ck_level level, void *const *dst,
 		  ck_progress progress, void *progress_arg, struct ck_error *err)
 {
-	struct reading r = {.io = io, .shard = shard, .dst = dst};
-	struct ck_digests got = {0};
-	int rc;
+	struct ck_shard_job job = {.shard = shard, .expected = expected, .dst = dst};
 
-	if (level != CK_LEVEL_CRC32 && level != CK_LEVEL_SHA256)
-		return ck_fail(err, CK_EARG, "%s: level %d cannot be read", shard->path, level);
-	if (shard->bytes != expected->bytes)
-		return ck_fail(err, CK_EDIGEST, "%s: %" PRIu64 " bytes, %" PRIu64 " were written",
-			       shard->path, shard->bytes, expected->bytes);
-	r.bounce = malloc(PIECE);
-	if (!r.bounce)
-		return ck_fail_nomem(err, PIECE);
-	rc = ck_digest_new(&r.digest, shard->bytes, expected->chunk_bytes, level == CK_LEVEL_SHA256,
-			   err);
-	if (rc == 0)
-		rc = read_all(&r, progress, progress_arg, err);
-	if (rc == 0)
-		rc = ck_digest_final(r.digest, &got, err);
-	if (rc == 0)
-		rc = ck_expected_check(shard->path, expected, &got, level, err);
-	ck_digests_fini(&got);
-	ck_digest_free(r.digest);
-	free(r.bounce);
-	return rc;
+	return ck_shard_read_all(io, &job, 1, level, NULL, progress, progress_arg, err);
 }

@@ -148,6 +148,30 @@ bool ck_box_inside(const struct ck_box *box, const uint64_t *shape)
 	return true;
 }
 
+bool ck_box_run(const struct ck_box *outer, const struct ck_box *inner, uint64_t *at)
+{
+	uint64_t first = 0;
+	bool whole = true; /* of every dimension behind d, inner has all that outer has */
+
+	if (inner->ndim != outer->ndim)
+		return false;
+	for (int d = 0; d < inner->ndim; d++) {
+		uint64_t begin = inner->offset[d] - outer->offset[d];
+
+		if (inner->offset[d] < outer->offset[d] || begin > outer->extent[d] ||
+		    inner->extent[d] > outer->extent[d] - begin)
+			return false;
+		first = first * outer->extent[d] + begin;
+	}
+	for (int d = inner->ndim - 1; d >= 0; d--) {
+		if (!whole && inner->extent[d] != 1)
+			return false;
+		whole = whole && inner->extent[d] == outer->extent[d];
+	}
+	*at = first;
+	return true;
+}
+
 void ck_box_print(struct ck_buf *out, const struct ck_box *box)
 {
 	ck_buf_add_str(out, "[");

@@ -66,6 +66,12 @@ bool ck_box_overlap(const struct ck_box *a,
 /* Offset + extent <= shape in every dimension, without overflow. */
 bool ck_box_inside(const struct ck_box *box, const uint64_t *shape);
 
+/*
+ * Does `inner` lie in `outer` (same ndim, both not empty) as one contiguous run of its row-major
+ * elements? *at: the first of them, counted from the first of outer. For a piece of a cut block.
+ */
+bool ck_box_run(const struct ck_box *outer, const struct ck_box *inner, uint64_t *at);
+
 /* "[0:4, 8:16]" and "[4, 16]" appended, for messages. */
 void ck_box_print(struct ck_buf *out, const struct ck_box *box);
 void ck_shape_print(struct ck_buf *out, int ndim, const uint64_t *shape);

@@ -9,6 +9,7 @@
 #include "verify_impl.h"
 
 #define THREADS_MAX 256
+#define TOGETHER 4
 
 static int compare_name(const void *key, const void *item)
 {
@@ -114,54 +115,89 @@ static void check_blocks(const struct ck_verification *v, size_t i, const struct
 	result->parsed = true;
 }
 
-static int read_bytes(const struct ck_verification *v, const struct ck_file *file,
-		      const struct ck_shard *shard, struct ck_error *err)
-{
-	const struct ck_expected expected = {
-		.bytes = file->bytes,
-		.sha256 = file->sha256,
-		.chunk_bytes = file->chunk_bytes,
-		.chunk_crc32 = file->chunk_crc32,
-		.crc32 = file->crc32,
-	};
+/* One file on its way through a check. */
+struct checked {
+	struct ck_shard shard;
+	struct ck_expected expected;
+	struct ck_shard_job job;
+	bool open;
+};
 
-	return ck_shard_read(v->io, shard, &expected, v->level, NULL, v->progress, v->progress_arg,
-			     err);
+static void note_failure(struct ck_file_result *result, int rc, const struct ck_error *err)
+{
+	if (rc == CK_ENOMEM)
+		result->findings.failed = true;
+	else if (rc)
+		ck_finding_add(&result->findings, CK_BAD, rc, "%s", err->text);
 }
 
-static void check_file(const struct ck_verification *v, size_t i)
+/* All but the bytes. */
+static void check_header(const struct ck_verification *v, size_t i, struct checked *c)
 {
 	const struct ck_file *file = &v->manifest->files[i];
-	struct ck_file_result *result = &v->results[i];
 	struct ck_error err = CK_ERROR_INIT;
-	struct ck_shard shard;
 	int rc;
 
 	rc = ck_file_sized(v->io, v->step, file, &err);
 	if (!rc)
-		rc = ck_shard_open(v->io, v->step, file->rank, file->part, &shard, &err);
-	if (!rc) {
-		check_blocks(v, i, &shard, result);
-		if (v->level > CK_LEVEL_SIZED)
-			rc = read_bytes(v, file, &shard, &err);
-		ck_shard_close(v->io, &shard);
+		rc = ck_shard_open(v->io, v->step, file->rank, file->part, &c->shard, &err);
+	note_failure(&v->results[i], rc, &err);
+	c->open = rc == 0;
+	if (!c->open)
+		return;
+	check_blocks(v, i, &c->shard, &v->results[i]);
+	c->expected = (struct ck_expected){.bytes = file->bytes,
+					   .sha256 = file->sha256,
+					   .chunk_bytes = file->chunk_bytes,
+					   .chunk_crc32 = file->chunk_crc32,
+					   .crc32 = file->crc32};
+	c->job = (struct ck_shard_job){.shard = &c->shard, .expected = &c->expected};
+}
+
+/* The bytes of several files, together. */
+static void check_bytes(const struct ck_verification *v, size_t first, struct checked *files,
+			size_t count)
+{
+	struct ck_shard_job jobs[TOGETHER];
+	size_t which[TOGETHER], n = 0;
+
+	for (size_t k = 0; k < count; k++) {
+		if (!files[k].open)
+			continue;
+		which[n] = k;
+		jobs[n++] = files[k].job;
 	}
-	if (rc)
-		ck_finding_error(&result->findings, &err);
+	ck_shard_read_all(v->io, jobs, n, v->level, NULL, v->progress, v->progress_arg, NULL);
+	for (size_t k = 0; k < n; k++)
+		note_failure(&v->results[first + which[k]], jobs[k].rc, &jobs[k].err);
+}
+
+static void check_files(const struct ck_verification *v, size_t first, size_t count)
+{
+	struct checked files[TOGETHER];
+
+	for (size_t k = 0; k < count; k++)
+		check_header(v, first + k, &files[k]);
+	if (v->level > CK_LEVEL_SIZED)
+		check_bytes(v, first, files, count);
+	for (size_t k = 0; k < count; k++)
+		if (files[k].open)
+			ck_shard_close(v->io, &files[k].shard);
 }
 
 struct pool {
 	const struct ck_verification *v;
 	atomic_size_t next;
+	size_t together; /* files that a thread takes at a time */
 };
 
 static void *work(void *arg)
 {
 	struct pool *pool = arg;
-	size_t i;
+	size_t nfiles = pool->v->manifest->nfiles, i;
 
-	while ((i = atomic_fetch_add(&pool->next, 1)) < pool->v->manifest->nfiles)
-		check_file(pool->v, i);
+	while ((i = atomic_fetch_add(&pool->next, pool->together)) < nfiles)
+		check_files(pool->v, i, nfiles - i < pool->together ? nfiles - i : pool->together);
 	return NULL;
 }
 
@@ -176,6 +212,12 @@ void ck_verify_files(struct ck_verification *v, int threads)
 		wanted = THREADS_MAX;
 	if (v->manifest->nfiles && wanted > v->manifest->nfiles - 1)
 		wanted = v->manifest->nfiles - 1;
+	/* Together where that keeps all threads busy. */
+	pool.together = v->manifest->nfiles / (wanted + 1);
+	if (pool.together > TOGETHER)
+		pool.together = TOGETHER;
+	if (pool.together == 0)
+		pool.together = 1;
 	while (started < wanted && pthread_create(&others[started], NULL, work, &pool) == 0)
 		started++;
 	work(&pool);

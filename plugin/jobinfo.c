@@ -150,7 +150,8 @@ static void set_comment(const struct ck_jobinfo *job, const char *text)
 	slurm_init_job_desc_msg(&update);
 	update.job_id_str = id;
 	update.comment = comment;
-	if (slurm_update_job2(&update, &resp) == 0 && resp)
+	slurm_update_job2(&update, &resp);
+	if (resp)
 		slurm_free_job_array_resp(resp);
 }
 

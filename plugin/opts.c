@@ -13,7 +13,7 @@
 static const char *const names[CK_OPT_COUNT] = {
 	"ckpt",         "ckpt-dir",    "ckpt-name",       "ckpt-every", "ckpt-keep",
 	"ckpt-requeue", "ckpt-margin", "ckpt-resume",     "ckpt-from",  "ckpt-takeover",
-	"ckpt-verify",  "ckpt-fail",   "ckpt-keep-every",
+	"ckpt-verify",  "ckpt-fail",   "ckpt-keep-every", "ckpt-world",
 };
 
 void ck_opts_init(struct ck_opts *opts)
@@ -106,6 +106,7 @@ static int set_choice(struct ck_opts *opts, enum ck_opt opt, const char *what, c
 {
 	static const char *const levels[] = {"auto", "crc32", "sha256", NULL};
 	static const char *const fails[] = {"warn", "error", NULL};
+	static const char *const worlds[] = {"any", "fixed", NULL};
 
 	switch (opt) {
 	case CK_OPT_RESUME:
@@ -118,6 +119,8 @@ static int set_choice(struct ck_opts *opts, enum ck_opt opt, const char *what, c
 		return set_word(what, text, levels, opts->verify, err);
 	case CK_OPT_FAIL:
 		return set_word(what, text, fails, opts->fail, err);
+	case CK_OPT_WORLD:
+		return set_word(what, text, worlds, opts->world, err);
 	case CK_OPT_KEEP_EVERY:
 		return ck_parse_u64(what, text, 1, CK_STEP_MAX, &opts->keep_every, err);
 	default:

@@ -29,6 +29,7 @@ enum ck_opt {
 	CK_OPT_VERIFY,     /* --ckpt-verify=auto|crc32|sha256 */
 	CK_OPT_FAIL,       /* --ckpt-fail=warn|error */
 	CK_OPT_KEEP_EVERY, /* --ckpt-keep-every=<steps> */
+	CK_OPT_WORLD,      /* --ckpt-world=any|fixed */
 	CK_OPT_COUNT
 };
 
@@ -50,6 +51,7 @@ struct ck_opts {
 	bool takeover;
 	char verify[8];      /* the word */
 	char fail[8];        /* the word */
+	char world[8];       /* the word */
 	uint64_t keep_every; /* steps */
 };
 
@@ -74,9 +76,9 @@ static inline bool ck_opts_has(const struct ck_opts *opts, enum ck_opt opt)
 	return opts->given & (1u << opt);
 }
 
-/* "1800s" or "500steps" into out. Returns out. */
 /* "auto", "fresh" or the step into out. Returns out. */
 char *ck_opts_resume_text(const struct ck_resume *resume, char out[static 32]);
+/* "1800s" or "500steps" into out. Returns out. */
 char *ck_opts_every_text(const struct ck_interval *every, char out[static 32]);
 
 #endif

@@ -95,6 +95,8 @@ void ck_spankopts_register(spank_t spank)
 		[CK_OPT_FAIL] = {1, "warn|error", "[ckpt] what several failed saves in a row are"},
 		[CK_OPT_KEEP_EVERY] = {1, "steps",
 				       "[ckpt] keep one checkpoint per so many steps for good"},
+		[CK_OPT_WORLD] = {1, "any|fixed",
+				  "[ckpt] resume on any number of ranks, or the same"},
 	};
 
 	for (int opt = 0; opt < CK_OPT_COUNT; opt++) {

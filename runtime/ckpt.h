@@ -323,7 +323,10 @@ int ckpt_complete(ckpt *ck);
 /* 1 when this process has received a stop signal; ckpt_step will act on it. Local, cheap. */
 int ckpt_should_stop(const ckpt *ck);
 
-/* Tell that this rank lives, from within a step that takes long. Local, cheap. */
+/*
+ * Answer other ranks that ask whether this one lives, from within a step that takes longer than
+ * SLURM_CKPT_TIMEOUT. Local, cheap. Returns 0; CKPT_EPEER when they have given up.
+ */
 int ckpt_alive(ckpt *ck);
 
 /* Text of the last failure, "" if none. Valid until the next call. `ck` may be NULL. Local. */

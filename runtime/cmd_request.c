@@ -40,9 +40,10 @@ static int await(const struct ck_cmd *cmd, const char *run, const char *path, st
 {
 	double end = ck_cmd_clock() + ANSWER_SECONDS;
 
-	while (is_there(cmd, path) && ck_cmd_clock() < end && !ck_cmd_interrupted())
+	while (!ck_cmd_interrupted() && is_there(cmd, path) && ck_cmd_clock() < end)
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-	if (!is_there(cmd, path))
+	/* An interrupt makes every look fail, so it says nothing. */
+	if (!ck_cmd_interrupted() && !is_there(cmd, path))
 		return 0;
 	cmd->io->ops->unlink(cmd->io, path);
 	return ck_fail(err, CK_ENOENT,

@@ -204,10 +204,10 @@ static int write_rank(struct reshard *r, uint32_t rank, struct ck_error *err)
 			: ck_fail_nomem(err, most * sizeof(*blocks));
 
 	if (!rc)
-		rc = ck_shard_plan(rank, blocks, count, &shard, err);
+		rc = ck_shard_plan(rank, r->made.world_size, blocks, count, &shard, err);
 	if (!rc)
 		rc = ck_save_write(r->cmd->io, r->to, r->made.id, r->made.save_id, rank, &shard,
-				   r->made.items.flat, &record, err);
+				   r->made.items.flat, NULL, &record, err);
 	if (!rc)
 		rc = take_files(&r->made, &record, err);
 	ck_record_fini(&record);

@@ -351,18 +351,6 @@ void ck_comm_fini(struct ck_comm *comm)
 		LEAK_ON_PURPOSE(parcel);
 }
 
-void ck_comm_free_lost(struct ck_comm *comm)
-{
-	struct ck_parcel *next;
-
-	if (comm->table.size > 1)
-		return;
-	for (; comm->lost; comm->lost = next) {
-		next = comm->lost->next;
-		free(comm->lost);
-	}
-}
-
 /* How many of the parcels wait for something, CK_EPEER. */
 static int count_pending(struct ck_comm *comm, struct ck_parcel *const *parcels, int n,
 			 struct ck_error *err)

@@ -95,12 +95,6 @@ void ck_comm_fini(struct ck_comm *comm);
 /* Free what has come back of `lost`. Returns 1 when something has not, else 0. Local. */
 int ck_comm_sweep(struct ck_comm *comm);
 
-/*
- * After fini, when the communicator is destroyed: free what was lost in a world of one rank. With
- * more ranks it does nothing: others may still have messages for that memory. Local.
- */
-void ck_comm_free_lost(struct ck_comm *comm);
-
 /* Returns 0, or CK_EPEER with the text of its death in *err. Local. */
 int ck_comm_check(const struct ck_comm *comm, struct ck_error *err);
 

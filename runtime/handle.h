@@ -5,6 +5,7 @@
 #define CK_HANDLE_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 
 #include "agree.h"
 #include "background.h"
@@ -22,6 +23,7 @@
 #include "rotation.h"
 #include "run.h"
 #include "settings.h"
+#include "shard.h"
 #include "stage.h"
 #include "requests.h"
 
@@ -45,6 +47,8 @@ struct ckpt {
 	struct ck_comm comm;
 	struct ck_io_fault *fault; /* NULL: the plain io */
 	const struct ck_io *io;
+	_Atomic(unsigned) notes; /* bits of enum ck_shard_note, as they turn up */
+	unsigned notes_told;
 	void (*log)(void *log_arg, const char *line);
 	void *log_arg;
 
@@ -87,7 +91,6 @@ struct ckpt {
 	double save_seconds;  /* of the last save; 0: none yet */
 	double last_call_at;  /* of ckpt_step; 0: not called yet */
 	double longest_gap;   /* between recent calls of it */
-	double last_alive_at; /* of ckpt_alive */
 	bool deadline_seen;
 	struct ck_end_time_query end_query;
 	double asked_at;
@@ -113,6 +116,12 @@ int ck_keep(ckpt *ck, int code, const struct ck_error *err);
 /* Rank 0: tell the plugin what to do with the job when the step ends. The reason is cut where it is long. */
 int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
 		  struct ck_error *err);
+
+/* How this handle writes shards, and reads them when they are not in memory. */
+static inline struct ck_shard_options ck_transfer_options(ckpt *ck)
+{
+	return (struct ck_shard_options){.direct = true, .sha = ck->set.sha, .notes = &ck->notes};
+}
 
 static inline bool ck_is_root(const ckpt *ck)
 {

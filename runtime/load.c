@@ -1,4 +1,5 @@
 /* Bringing one checkpoint into memory: the same blocks as were saved, by the same ranks. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,18 +19,19 @@ static int fail_item(const struct ck_shard *shard, const struct ck_stored *store
 	return rc;
 }
 
-/* Is this block one that this rank would write now? */
-static bool is_duty(const struct ck_duty *duty, const struct ck_stored *stored, uint32_t rank)
+/* The block that this rank would write now and that this is, or is a piece of; NULL: none. */
+static const struct ck_duty_block *
+find_duty(const struct ck_duty *duty, const struct ck_stored *stored, uint32_t rank, uint64_t *at)
 {
 	for (size_t i = 0; i < duty->count; i++) {
 		if (strcmp(duty->items[i].name, stored->name) != 0)
 			continue;
 		for (size_t b = 0; b < duty->items[i].nblocks; b++)
 			if (duty->items[i].blocks[b].writer == rank &&
-			    ck_box_equal(&duty->items[i].blocks[b].box, &stored->box))
-				return true;
+			    ck_box_run(&duty->items[i].blocks[b].box, &stored->box, at))
+				return &duty->items[i].blocks[b];
 	}
-	return false;
+	return NULL;
 }
 
 /*
@@ -75,6 +77,24 @@ void *ck_load_memory(ckpt *ck, const struct ck_load *load, size_t item, const st
 	return ck_registry_block(&ck->registry, item, box);
 }
 
+/* Where a stored block, or piece of one, goes in the program's memory. */
+static int place_sharded(ckpt *ck, size_t item, const struct ck_shard *shard,
+			 const struct ck_stored *stored, const struct ck_load *load, void **dst,
+			 struct ck_error *err)
+{
+	const struct ck_duty_block *block;
+	uint64_t at;
+
+	block = find_duty(&ck->dealt.duty, stored, (uint32_t)ck->comm.table.rank, &at);
+	if (!block)
+		return fail_item(shard, stored,
+				 "this rank has registered other blocks than were saved",
+				 err);
+	*dst = (char *)ck_load_memory(ck, load, item, &block->box) +
+	       at * ck_dtype_size((int)stored->dtype);
+	return 0;
+}
+
 /* Where does one stored block go? */
 static int place(ckpt *ck, const struct ck_shard *shard, const struct ck_stored *stored,
 		 struct ck_load *load, void **dst, struct ck_error *err)
@@ -85,14 +105,8 @@ static int place(ckpt *ck, const struct ck_shard *shard, const struct ck_stored 
 
 	if (item == registry->list.count || registry->list.items[item].kind != stored->kind)
 		return fail_item(shard, stored, "the program has not registered it", err);
-	if (stored->kind == CK_SHARDED) {
-		if (!is_duty(&ck->dealt.duty, stored, (uint32_t)ck->comm.table.rank))
-			return fail_item(shard, stored,
-					 "this rank has registered other blocks than were saved",
-					 err);
-		*dst = ck_load_memory(ck, load, item, &stored->box);
-		return 0;
-	}
+	if (stored->kind == CK_SHARDED)
+		return place_sharded(ck, item, shard, stored, load, dst, err);
 	if (load->nrank_bytes == registry->list.count)
 		return fail_item(shard, stored, "stored twice", err);
 	*bytes = (struct ck_rank_bytes){.item = item, .bytes = stored->bytes};
@@ -124,27 +138,92 @@ static int open_file(ckpt *ck, const char *dir, const struct ck_file *file, stru
 	return rc;
 }
 
-/* Everything this rank would write must have been there; each block is there at most once. */
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp((*(const struct ck_stored *const *)a)->name,
+		      (*(const struct ck_stored *const *)b)->name);
+}
+
+/* No element of one item twice: `pieces` are sorted by name; returns how many are of its first. */
+static int check_disjoint(const struct ck_stored **pieces, size_t count, size_t *same,
+			  struct ck_error *err)
+{
+	const struct ck_box **boxes = calloc(count, sizeof(*boxes));
+	const struct ck_box *pair[2];
+	size_t n = 0;
+	int rc;
+
+	if (!boxes)
+		return ck_fail_nomem(err, count * sizeof(*boxes));
+	for (; n < count && strcmp(pieces[n]->name, pieces[0]->name) == 0; n++)
+		boxes[n] = &pieces[n]->box;
+	rc = ck_tiling_overlap(pieces[0]->box.ndim, boxes, n, pair, err);
+	if (!rc && pair[0])
+		rc = ck_fail(err, CK_EITEM, "item '%s': stored blocks overlap", pieces[0]->name);
+	*same = n;
+	free(boxes);
+	return rc;
+}
+
+/*
+ * Sum up the pieces of sharded items, which must be disjoint. They lie in blocks of this rank, so
+ * they are all there if their bytes are as many.
+ */
+static int sum_pieces(const struct ck_load *load, uint64_t *bytes, struct ck_error *err)
+{
+	const struct ck_stored **all;
+	size_t count = 0, n = 0, same;
+	int rc = 0;
+
+	for (size_t f = 0; f < load->nshards; f++)
+		count += load->shards[f].nblocks;
+	all = calloc(count + 1, sizeof(*all));
+	if (!all)
+		return ck_fail_nomem(err, count * sizeof(*all));
+	*bytes = 0;
+	for (size_t f = 0; f < load->nshards; f++) {
+		for (size_t b = 0; b < load->shards[f].nblocks; b++) {
+			all[n] = &load->shards[f].blocks[b];
+			if (all[n]->kind == CK_SHARDED)
+				*bytes += all[n++]->bytes;
+		}
+	}
+	qsort(all, n, sizeof(*all), compare_names);
+	for (size_t i = 0; i < n && !rc; i += same)
+		rc = check_disjoint(all + i, n - i, &same, err);
+	free(all);
+	return rc;
+}
+
+/* Everything this rank would write must have been there, once. */
 static int check_all_there(const ckpt *ck, const char *dir, const struct ck_load *load,
 			   struct ck_error *err)
 {
+	const struct ck_duty *duty = &ck->dealt.duty;
 	uint32_t rank = (uint32_t)ck->comm.table.rank;
-	size_t wanted = 0, found = 0, wanted_rank = 0;
+	uint64_t wanted = 0, found = 0;
+	size_t wanted_rank = 0;
+	int rc = sum_pieces(load, &found, err);
 
-	for (size_t i = 0; i < ck->dealt.duty.count; i++)
-		for (size_t b = 0; b < ck->dealt.duty.items[i].nblocks; b++)
-			wanted += ck->dealt.duty.items[i].blocks[b].writer == rank;
+	if (rc) {
+		ck_error_prefix(err, "%s: rank %u", dir, rank);
+		return rc;
+	}
+	for (size_t i = 0; i < duty->count; i++)
+		for (size_t b = 0; b < duty->items[i].nblocks; b++)
+			if (duty->items[i].blocks[b].writer == rank)
+				wanted += ck_registry_bytes(&ck->registry,
+							    ck_registry_find(&ck->registry,
+									     duty->items[i].name),
+							    &duty->items[i].blocks[b].box);
 	for (size_t i = 0; i < ck->registry.list.count; i++)
 		wanted_rank += ck->registry.list.items[i].kind == CK_PER_RANK;
-	for (size_t f = 0; f < load->nshards; f++)
-		for (size_t b = 0; b < load->shards[f].nblocks; b++)
-			found += load->shards[f].blocks[b].kind == CK_SHARDED;
 	if (found != wanted || load->nrank_bytes != wanted_rank)
-		return ck_fail(
-			err, CK_EITEM,
-			"%s: rank %u has %zu blocks and %zu per-rank items there, the program has "
-			"%zu and %zu",
-			dir, rank, found, load->nrank_bytes, wanted, wanted_rank);
+		return ck_fail(err, CK_EITEM,
+			       "%s: rank %u has %" PRIu64
+			       " bytes and %zu per-rank items there, the "
+			       "program has %" PRIu64 " and %zu",
+			       dir, rank, found, load->nrank_bytes, wanted, wanted_rank);
 	return 0;
 }
 
@@ -173,21 +252,34 @@ int ck_load_open(ckpt *ck, const char *dir, const struct ck_record *record, stru
 int ck_load_read(ckpt *ck, const struct ck_record *record, enum ck_level level,
 		 struct ck_load *load, struct ck_error *err)
 {
+	struct ck_shard_options options = ck_transfer_options(ck);
+	struct ck_shard_job *jobs = calloc(load->nshards + 1, sizeof(*jobs));
+	struct ck_expected *expected = calloc(load->nshards + 1, sizeof(*expected));
 	int rc = 0;
 
+	if (!jobs || !expected)
+		rc = ck_fail_nomem(err, load->nshards * sizeof(*jobs));
 	for (size_t f = 0; !rc && f < load->nshards; f++) {
 		const struct ck_file *file = &record->files[f];
-		struct ck_expected expected = {
+
+		expected[f] = (struct ck_expected){
 			.bytes = file->bytes,
 			.sha256 = file->sha256,
 			.chunk_bytes = file->chunk_bytes,
 			.chunk_crc32 = file->chunk_crc32,
 			.crc32 = file->crc32,
 		};
-
-		rc = ck_shard_read(ck->io, &load->shards[f], &expected, level, load->dst[f], NULL,
-				   NULL, err);
+		jobs[f] = (struct ck_shard_job){.shard = &load->shards[f],
+						.expected = &expected[f],
+						.dst = load->dst[f]};
 	}
+	/* What is warm stands in the page cache. */
+	options.direct = level == CK_LEVEL_SHA256;
+	if (!rc)
+		rc = ck_shard_read_all(ck->io, jobs, load->nshards, level, &options, NULL, NULL,
+				       err);
+	free(jobs);
+	free(expected);
 	return rc;
 }
 

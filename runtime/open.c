@@ -274,7 +274,8 @@ static void note_launcher(const ckpt *ck)
 
 	if (mpirun && *ck->set.job.job_id)
 		ck_note(ck, "launcher", 0,
-			"started by mpirun, not srun: a preemption's SIGTERM ends its daemons before the "
+			"started by mpirun, not srun: a preemption's SIGTERM ends its daemons "
+			"before the "
 			"ranks can save, so up to one interval may be lost");
 }
 
@@ -392,7 +393,6 @@ int ckpt_close(ckpt *ck)
 		ck_comm_fini(&ck->comm);
 		if (ck->comm.table.release)
 			ck->comm.table.release(ck->comm.table.ctx);
-		ck_comm_free_lost(&ck->comm);
 	}
 	free(ck);
 	return rc;

@@ -187,6 +187,16 @@ static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_searc
 	}
 }
 
+/* Rank 0: a finished run that starts from an earlier step, or afresh, is not finished any more. */
+static void reopen(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+
+	ck->run.complete = false;
+	if (ck_run_store(ck->io, ck->set.dir, &ck->run, &err))
+		ck_log(ck, "warning: %s", err.text);
+}
+
 /* Rank 0: write down what was chosen; the claim is our own file. */
 static void record_choice(ckpt *ck, enum ckpt_restored result, const struct ck_offer *offer,
 			  const struct ck_search *s)
@@ -200,6 +210,8 @@ static void record_choice(ckpt *ck, enum ckpt_restored result, const struct ck_o
 	if (ck_claim_store(ck->io, ck->set.dir, &ck->claim, &err))
 		ck_log(ck, "warning: %s", err.text);
 	ck_note(ck, choices[result], offer->id.step, "");
+	if (ck->run.complete && result != CKPT_COMPLETE)
+		reopen(ck);
 }
 
 static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t nrefused)

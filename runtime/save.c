@@ -65,7 +65,8 @@ static int gather(ckpt *ck, struct ck_save *save, bool staged, struct ck_error *
 	rc = ck_registry_stored(&ck->registry, &ck->dealt.duty, save->rank, &save->stored, &count,
 				&save->rank_bytes, &save->nrank_bytes, err);
 	if (!rc)
-		rc = ck_shard_plan(save->rank, save->stored, count, &save->plan, err);
+		rc = ck_shard_plan(save->rank, (uint32_t)ck->comm.table.size, save->stored, count,
+				   &save->plan, err);
 	if (!rc && (staged || ck_registry_has_copiers(&ck->registry)))
 		rc = ck_stage_copy(&ck->stage, &save->plan, &ck->registry, err);
 	return rc;
@@ -107,12 +108,14 @@ int ck_save_start(ckpt *ck, uint64_t step, bool staged, struct ck_error *err)
 		return ck_comm_die(&ck->comm, err, "rank %d: out of memory", ck->comm.table.rank);
 	save->io = ck->io;
 	save->dir = ck->set.dir;
+	save->options = ck_transfer_options(ck);
 	save->rank = (uint32_t)ck->comm.table.rank;
 	save->number = ++ck->saves_started;
 	save->head.id = (struct ck_step_id){.step = step, .generation = ck->generation};
 	save->started = ck->last_save_at = ck_now();
 	ck->tried = step;
 	ck->skipped = 0;
+	save->staged = staged;
 	save->refused = gather(ck, save, staged, &save->error);
 	if (ck_is_root(ck)) {
 		save->records = ck->records;
@@ -222,16 +225,34 @@ uint64_t ck_save_result(const ckpt *ck)
 							      : RESULT_FAILED);
 }
 
+/* What made the save slower than it might be, once. */
+static void say_notes(ckpt *ck)
+{
+	unsigned news = atomic_load(&ck->notes) & ~ck->notes_told;
+
+	if (news & CK_NOTE_BUFFERED)
+		ck_log(ck,
+		       "note: the file system of %s refuses direct I/O: writing through the "
+		       "page cache",
+		       ck->set.dir);
+	if (news & CK_NOTE_NO_QUEUE)
+		ck_log(ck, "note: no io_uring here: threads write instead");
+	ck->notes_told |= news;
+}
+
 static void say_saved(ckpt *ck, const struct ck_save *save)
 {
 	char took[16], text[96];
 
 	ck->save_seconds = save->took;
-	snprintf(text, sizeof(text), "training waited %.0f ms", 1000 * ck->stall_seconds);
-	ck_log(ck, "saved step %" PRIu64 " in %s, %s%s", save->head.id.step,
+	text[0] = '\0';
+	if (save->staged)
+		snprintf(text, sizeof(text), ", training waited %.0f ms", 1000 * ck->stall_seconds);
+	ck_log(ck, "saved step %" PRIu64 " in %s%s%s", save->head.id.step,
 	       ck_format_seconds(save->took, took), text,
 	       ck->skipped ? " (a save that fell due meanwhile was skipped)" : "");
-	ck_note(ck, "saved", save->head.id.step, text);
+	ck_note(ck, "saved", save->head.id.step, took);
+	say_notes(ck);
 	if (save->warning.code) {
 		ck_log(ck, "warning: step %" PRIu64 " is committed, but %s", save->head.id.step,
 		       save->warning.text);

@@ -33,8 +33,10 @@ struct ck_save {
 	struct ck_rank_bytes *rank_bytes;
 	size_t nrank_bytes;
 	struct ck_plan plan;
+	struct ck_shard_options options;
 	int refused; /* the state could not even be gathered: why is in error */
 	double started;
+	bool staged;
 	struct ck_records *records; /* rank 0's */
 	struct ck_rotation *rotation;
 

@@ -40,7 +40,7 @@ static int write_shard(struct ck_save *save, struct ck_error *err)
 		rc = ck_save_announce(save->io, save->dir, &save->head, err);
 	if (!rc)
 		rc = ck_save_write(save->io, save->dir, id, save->head.save_id, save->rank,
-				   &save->plan, save->flat, &record, err);
+				   &save->plan, save->flat, &save->options, &record, err);
 	if (!rc)
 		rc = ck_record_print(&record, &save->record, err);
 	ck_record_fini(&record);

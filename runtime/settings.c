@@ -164,6 +164,7 @@ static int load_words(ck_getenv get, bool sealed, const struct ckpt_options *opt
 	static const char *const levels[] = {"auto", "crc32", "sha256", NULL};
 	static const char *const fails[] = {"warn", "error", NULL};
 	static const char *const worlds[] = {"any", "fixed", NULL};
+	static const char *const shas[] = {"auto", "libcrypto", NULL};
 	const char *what, *text;
 	int rc, word;
 
@@ -176,6 +177,9 @@ static int load_words(ck_getenv get, bool sealed, const struct ckpt_options *opt
 	if ((rc = load_word(what, text, fails, &word, err)))
 		return rc;
 	out->fail_error = word == 1;
+	if ((rc = load_word(CK_ENV_SHA, get(CK_ENV_SHA), shas, &word, err)))
+		return rc;
+	out->sha = word == 1 ? CK_SHA_LIBCRYPTO : CK_SHA_BEST;
 	text = pick(get, sealed, options->world, "ckpt_options.world", CK_ENV_WORLD, &what);
 	if ((rc = load_word(what, text, worlds, &word, err)))
 		return rc;

@@ -36,6 +36,7 @@ struct ck_settings {
 	bool world_fixed;    /* resume only with as many ranks as saved */
 	bool takeover;       /* supersede an owner that seems to run */
 	uint64_t keep_every; /* steps; 0: none */
+	enum ck_sha sha;     /* who computes SHA-256 */
 	uint64_t timeout_ms; /* how long a rank may be silent */
 	struct ck_job job;
 	int stop_signals[CK_SIGNALS_MAX];

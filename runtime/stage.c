@@ -64,6 +64,7 @@ int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_
 					ck_registry_copier(registry, block->name), err);
 			block->data = image + block->offset;
 		}
+		part->image = image;
 		image += aligned(part->bytes);
 	}
 	return rc;

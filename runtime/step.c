@@ -377,6 +377,11 @@ int ckpt_should_stop(const ckpt *ck)
 
 int ckpt_alive(ckpt *ck)
 {
-	ck->last_alive_at = ck_now();
-	return ck->dead;
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	if (ck->off || ck->dead)
+		return ck->dead;
+	rc = ck_comm_listen(&ck->comm, &err);
+	return rc < 0 ? ck_keep(ck, rc, &err) : 0;
 }

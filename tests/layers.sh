@@ -11,8 +11,12 @@ error env
 parse
 buf
 names
-io io_dir io_posix io_fault io_fault_rules
+io io_dir io_posix io_uring io_fault io_fault_impl io_fault_queue io_fault_rules
+queue
 dirfile
+crc32
+sha256_ni
+sha256
 digest
 json json_scan
 tensor tiling
@@ -21,7 +25,7 @@ safetensors safetensors_print
 items items_pack items_compare layout deal
 boxtree slabs values
 reshard
-shard shard_open shard_read shard_stream shard_plan shard_write
+shard shard_impl shard_open shard_read shard_stream shard_cut shard_plan shard_threads shard_write
 manifest manifest_check fields files record user
 run claim mark
 catalog choose resolve

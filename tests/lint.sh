@@ -55,7 +55,8 @@ if have mandoc; then
 	done
 fi
 
-for script in $(git grep -lE '^#!/bin/(ba)?sh'); do
+for script in $(git ls-files); do
+	[ -f "$script" ] && head -n 1 "$script" | grep -qaE '^#!/bin/(ba)?sh' || continue
 	bash -n "$script" || fail "$script: does not parse"
 done
 

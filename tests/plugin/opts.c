@@ -46,6 +46,7 @@ static void refuses(void)
 		{CK_OPT_VERIFY, "md5", "--x: md5: auto, crc32 or sha256 is wanted"},
 		{CK_OPT_FAIL, "stop", "--x: stop: warn or error is wanted"},
 		{CK_OPT_FAIL, NULL, "--x: empty: warn or error"},
+		{CK_OPT_WORLD, "8", "--x: 8: any or fixed is wanted"},
 		{CK_OPT_KEEP_EVERY, "0", "--x: 0: not between 1 and"},
 		{CK_OPT_KEEP_EVERY, "1000steps", "not a whole number"},
 		{CK_OPT_COUNT, "x", "no such option"},

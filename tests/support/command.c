@@ -153,9 +153,9 @@ static void write_rank(const char *dir, struct ck_manifest *m, uint32_t rank, st
 
 	for (size_t i = 0; i < MADE_ELEMENTS; i++)
 		w[i] = (float)(m->id.step + rank + i);
-	need(ck_shard_plan(rank, blocks, 2, &plan, err) == 0 &&
-		     ck_save_write(&ck_io_posix, dir, m->id, m->save_id, rank, &plan, "w", &record,
-				   err) == 0,
+	need(ck_shard_plan(rank, m->world_size, blocks, 2, &plan, err) == 0 &&
+		     ck_save_write(&ck_io_posix, dir, m->id, m->save_id, rank, &plan, "w", NULL,
+				   &record, err) == 0,
 	     dir, err->text);
 	need(record.nfiles == 1, dir, "more than one file of a rank");
 	m->files[m->nfiles++] = record.files[0];

@@ -195,12 +195,12 @@ int save_rank_as(const struct ck_io *io, const char *dir, struct ck_manifest *ma
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * 7 + rank * 31 + manifest->id.step * 13);
-	rc = ck_shard_plan(rank, blocks, state_blocks(manifest, blocks_of, data, blocks), &plan,
-			   err);
+	rc = ck_shard_plan(rank, manifest->world_size, blocks,
+			   state_blocks(manifest, blocks_of, data, blocks), &plan, err);
 	if (rc)
 		return rc;
 	rc = ck_save_write(io, dir, manifest->id, manifest->save_id, rank, &plan,
-			   manifest->items.flat, &record, err);
+			   manifest->items.flat, NULL, &record, err);
 	if (!rc)
 		take_files(manifest, &record);
 	ck_plan_fini(&plan);
@@ -224,7 +224,7 @@ int save_extra(const struct ck_io *io, const char *dir, struct ck_manifest *mani
 	size_t n = manifest->nfiles;
 	int rc;
 
-	rc = ck_shard_plan(rank, &block, with_rng, &plan, err);
+	rc = ck_shard_plan(rank, 1, &block, with_rng, &plan, err);
 	if (rc)
 		return rc;
 	files = reallocarray(manifest->files, n + 1, sizeof(*files));

@@ -119,9 +119,9 @@ static void save_one(struct written *w, const struct ck_layout *layout, uint32_t
 	struct ck_record record;
 	struct ck_plan plan;
 
-	need(ck_shard_plan(rank, blocks, n, &plan, &err), &err);
+	need(ck_shard_plan(rank, m->world_size, blocks, n, &plan, &err), &err);
 	need(ck_save_write(&ck_io_posix, w->run, m->id, m->save_id, rank, &plan, m->items.flat,
-			   &record, &err),
+			   NULL, &record, &err),
 	     &err);
 	m->files = reallocarray(m->files, m->nfiles + record.nfiles, sizeof(*m->files));
 	memcpy(m->files + m->nfiles, record.files, record.nfiles * sizeof(*m->files));

@@ -48,7 +48,8 @@ static void test_refusals(void)
 	is_int(ck_save_commit(&ck_io_posix, dir, &m, NULL, &err), CK_EFORMAT,
 	       "committed without files");
 	like(err.text, "shards: rank 0 has no file", "the text");
-	is_int(ck_save_write(&ck_io_posix, dir, first, "abc", 0, &no_plan, NULL, &record, &err),
+	is_int(ck_save_write(&ck_io_posix, dir, first, "abc", 0, &no_plan, NULL, NULL, &record,
+			     &err),
 	       CK_EFORMAT, "a save id of 3 digits");
 	like(err.text, "save_id: 3 hex digits, must be 32", "the text");
 

@@ -39,16 +39,17 @@ static void test_refused(void)
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_digest *digest = NULL;
 
-	is_int(ck_digest_new(&digest, 10, 0, true, &err), CK_EARG, "chunks of 0 bytes");
+	is_int(ck_digest_new(&digest, 10, 0, CK_SHA_BEST, &err), CK_EARG, "chunks of 0 bytes");
 	like(err.text, "chunks of 0 bytes: not a power of two", "text");
-	is_int(ck_digest_new(&digest, 10, 4095, true, &err), CK_EARG, "chunks of 4,095 bytes");
+	is_int(ck_digest_new(&digest, 10, 4095, CK_SHA_BEST, &err), CK_EARG,
+	       "chunks of 4,095 bytes");
 	like(err.text, "chunks of 4095 bytes", "text");
 	ok(digest == NULL, "output untouched");
-	is_int(ck_digest_new(&digest, UINT64_MAX, 1, true, &err), CK_ENOMEM,
+	is_int(ck_digest_new(&digest, UINT64_MAX, 1, CK_SHA_BEST, &err), CK_ENOMEM,
 	       "a table that no memory holds");
 	like(err.text, "out of memory: 18446744073709551615 chunks", "text");
 
-	is_int(ck_digest_new(&digest, 10, 4096, true, &err), 0, "ten bytes announced");
+	is_int(ck_digest_new(&digest, 10, 4096, CK_SHA_BEST, &err), 0, "ten bytes announced");
 	is_int(ck_digest_update(digest, "0123456", 7, &err), 0, "seven come");
 	is_int(ck_digest_final(digest, &out, &err), CK_EARG, "too few");
 	is_str(err.text, "digest: 7 bytes came, 10 were announced", "text");
@@ -65,13 +66,13 @@ static void test_refused(void)
 	ck_digests_fini(&(struct ck_digests){0});
 }
 
-static struct ck_digests hash(const void *data, size_t bytes, uint64_t chunk, bool sha256)
+static struct ck_digests hash(const void *data, size_t bytes, uint64_t chunk, enum ck_sha sha)
 {
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_digest *digest = NULL;
 	struct ck_digests out = {0};
 
-	if (ck_digest_new(&digest, bytes, chunk, sha256, &err) ||
+	if (ck_digest_new(&digest, bytes, chunk, sha, &err) ||
 	    ck_digest_update(digest, data, bytes, &err) || ck_digest_final(digest, &out, &err))
 		ok(false, "hashing %zu bytes: %s", bytes, err.text);
 	ck_digest_free(digest);
@@ -97,7 +98,7 @@ static void test_known(void)
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		size_t bytes = strlen(rows[i].text);
-		struct ck_digests got = hash(rows[i].text, bytes, 4096, true);
+		struct ck_digests got = hash(rows[i].text, bytes, 4096, CK_SHA_BEST);
 
 		is_u64(got.bytes, bytes, "'%s': bytes", rows[i].text);
 		is_str(got.sha256, rows[i].sha256, "'%s': sha256", rows[i].text);
@@ -115,7 +116,7 @@ static void test_known(void)
 
 static void test_without_sha256(void)
 {
-	struct ck_digests got = hash("123456789", 9, 4, false);
+	struct ck_digests got = hash("123456789", 9, 4, CK_SHA_NONE);
 
 	is_str(got.sha256, "", "no sha256 unless asked for");
 	is_u64(got.crc32, 0xcbf43926, "crc32 all the same");
@@ -136,10 +137,10 @@ static uint64_t next_random(uint64_t *state)
 /* However a stream is cut and whatever the chunks: the same digests, each chunk's as if alone. */
 static void compare_split(const unsigned char *data, size_t bytes, uint64_t chunk, uint64_t *state)
 {
-	struct ck_digests whole = hash(data, bytes, UINT64_C(1) << 30, true), got = {0};
+	struct ck_digests whole = hash(data, bytes, UINT64_C(1) << 30, CK_SHA_BEST), got = {0};
 	struct ck_digest *digest = NULL;
 	bool chunks_agree = true;
-	int rc = ck_digest_new(&digest, bytes, chunk, true, NULL);
+	int rc = ck_digest_new(&digest, bytes, chunk, CK_SHA_BEST, NULL);
 
 	for (size_t at = 0, take; at < bytes && rc == 0; at += take) {
 		take = next_random(state) % (2 * chunk + 2);
@@ -152,8 +153,8 @@ static void compare_split(const unsigned char *data, size_t bytes, uint64_t chun
 	is_u64(got.crc32, whole.crc32, "%zu bytes in chunks of %zu: crc32", bytes, (size_t)chunk);
 	for (size_t i = 0; i < ck_chunk_count(bytes, chunk); i++) {
 		size_t begin = i * chunk, left = bytes - begin;
-		struct ck_digests alone =
-			hash(data + begin, left < chunk ? left : chunk, UINT64_C(1) << 30, false);
+		struct ck_digests alone = hash(data + begin, left < chunk ? left : chunk,
+					       UINT64_C(1) << 30, CK_SHA_NONE);
 
 		chunks_agree = chunks_agree && alone.crc32 == got.chunk_crc32[i];
 		ck_digests_fini(&alone);

@@ -139,7 +139,7 @@ static void test_remove_tree_depth(void)
 	struct ck_error err = CK_ERROR_INIT;
 	char path[PATH_MAX] = "1";
 
-	for (char level = '2'; level <= '9'; level++) {
+	for (int level = '2'; level <= '9'; level++) {
 		ck_io_mkdir(&ck_io_posix, scratch_path(&files, path), NULL);
 		snprintf(path + strlen(path), 3, "/%c", level);
 	}
@@ -149,7 +149,7 @@ static void test_remove_tree_depth(void)
 	ok(!scratch_exists(files.path), "all of them");
 
 	strcpy(path, "1");
-	for (char level = '2'; level <= ':'; level++) {
+	for (int level = '2'; level <= ':'; level++) {
 		ck_io_mkdir(&ck_io_posix, scratch_path(&files, path), NULL);
 		snprintf(path + strlen(path), 3, "/%c", level);
 	}

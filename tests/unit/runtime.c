@@ -24,7 +24,7 @@ struct plan {
 	uint64_t to;         /* trains to this step */
 	uint64_t save_every; /* 0: never */
 	uint64_t raise_at;   /* the last rank raises SIGTERM at this step; 0: never */
-	long step_ns;	     /* how long a step takes */
+	long step_ns;        /* how long a step takes */
 	int complete;
 	int restored; /* of rank 0 */
 	uint64_t from;
@@ -48,7 +48,7 @@ static int train(struct toy *toy)
 		plan->from = step;
 	}
 	while (step < plan->to) {
-		nanosleep(&(struct timespec){ .tv_nsec = plan->step_ns }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = plan->step_ns}, NULL);
 		toy_train(toy, ++step);
 		if (plan->save_every && step % plan->save_every == 0)
 			if ((rc = ckpt_save(toy->ck, step)))
@@ -241,7 +241,7 @@ static int no_space(struct toy *toy)
 	int rc = 0;
 
 	for (uint64_t step = 1; step <= 9 && !rc; step++) {
-		nanosleep(&(struct timespec){ .tv_nsec = 110000000 }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 110000000}, NULL);
 		toy_train(toy, step);
 		rc = ckpt_step(toy->ck, step);
 	}

@@ -172,11 +172,28 @@ static void dirty_texts(void)
 {
 	struct ckpt_options options = {.struct_size = sizeof(options), .dir = "/runs/a\nb\xff"};
 
-	ENV("SLURM_JOB_ID", "12", "SLURM_CLUSTER_NAME", "mini", "SLURM_JOB_NODELIST", "n[1-2]\x1b[31m");
+	ENV("SLURM_JOB_ID", "12", "SLURM_CLUSTER_NAME", "mini", "SLURM_JOB_NODELIST",
+	    "n[1-2]\x1b[31m");
 	is_int(load(&options), 0, "control characters in names");
 	is_str(set.job.nodes, "n[1-2]?[31m", "do not reach a manifest");
 	is_str(set.name, "a?b?", "nor does what is no UTF-8");
 	is_str(set.dir, "/runs/a\nb\xff", "the path stays what it is");
+}
+
+/* For people who measure: no seal is needed. */
+static void who_hashes(void)
+{
+	const struct ckpt_options options = {.struct_size = sizeof(options), .dir = "/a"};
+
+	ENV(JOB);
+	is_int(load(&options), 0, "nobody asks");
+	is_int(set.sha, CK_SHA_BEST, "SHA-256 by the fastest");
+	ENV(JOB, CK_ENV_SHA, "libcrypto");
+	is_int(load(&options), 0, "asked for");
+	is_int(set.sha, CK_SHA_LIBCRYPTO, "SHA-256 by libcrypto");
+	ENV(JOB, CK_ENV_SHA, "md5");
+	is_int(load(&options), CK_EARG, "SHA-256 by something else");
+	like(err.text, CK_ENV_SHA ": md5", "the text names it");
 }
 
 int main(void)
@@ -189,5 +206,6 @@ int main(void)
 	defaults();
 	worlds();
 	precedence();
+	who_hashes();
 	return done_testing();
 }

@@ -118,7 +118,7 @@ static void save_and_read(const struct ck_stored *blocks, size_t nblocks, uint32
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_plan plan = {0};
 
-	is_int(ck_shard_plan(rank, blocks, nblocks, &plan, &err), 0, "plan: %s", err.text);
+	is_int(ck_shard_plan(rank, 2000, blocks, nblocks, &plan, &err), 0, "plan: %s", err.text);
 	is_u64(plan.nparts, nparts, "number of files");
 	for (uint32_t i = 0; i < plan.nparts; i++) {
 		struct ck_digests digests = {0};
@@ -210,13 +210,13 @@ static void write_three(struct written *w)
 	fill_random(w->data, sizeof(w->data));
 	snprintf(w->dir, sizeof(w->dir), "%s", test_tmpdir());
 	ck_path_join(w->path, w->dir, "rank-00000.0.safetensors");
-	if (ck_shard_plan(0, blocks, 3, &w->plan, &err) ||
+	if (ck_shard_plan(0, 1, blocks, 3, &w->plan, &err) ||
 	    ck_shard_write(&ck_io_posix, w->path, &w->plan.parts[0], &w->digests, &err))
 		ok(false, "written: %s", err.text);
 	/* Chunks of 4 KiB, as a reader accepts them: six of this file. */
 	ck_io_read_file(&ck_io_posix, w->path, 100000, &file, NULL);
 	ck_digests_fini(&w->digests);
-	if (ck_digest_new(&digest, file.len, 4096, true, NULL) ||
+	if (ck_digest_new(&digest, file.len, 4096, CK_SHA_BEST, NULL) ||
 	    ck_digest_update(digest, file.data, file.len, NULL) ||
 	    ck_digest_final(digest, &w->digests, NULL))
 		ok(false, "hashed");

@@ -225,8 +225,34 @@ static void test_names(void)
 		is_int(ck_item_name_check(names[i], NULL), 0, "name '%s' is fine", names[i]);
 }
 
+static void test_box_run(void)
+{
+	static const struct {
+		struct ck_box inner;
+		bool run;
+		uint64_t at;
+	} rows[] = {
+		{{3, {1, 10, 20}, {1, 4, 5}}, true, 0},  {{3, {1, 12, 20}, {1, 2, 5}}, true, 10},
+		{{3, {2, 11, 22}, {1, 1, 3}}, true, 27}, {{3, {1, 10, 20}, {2, 4, 5}}, true, 0},
+		{{3, {1, 10, 20}, {1, 4, 4}}, false, 0}, {{3, {1, 10, 20}, {2, 3, 5}}, false, 0},
+		{{3, {0, 10, 20}, {1, 4, 5}}, false, 0}, {{3, {1, 12, 20}, {1, 3, 5}}, false, 0},
+		{{3, {1, 15, 20}, {1, 1, 5}}, false, 0}, {{2, {1, 10}, {1, 4}}, false, 0},
+		{{3, {2, 13, 24}, {1, 1, 1}}, true, 39},
+	};
+	const struct ck_box outer = {3, {1, 10, 20}, {2, 4, 5}}, scalar = {0};
+	uint64_t at = 77;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		at = 77;
+		is_int(ck_box_run(&outer, &rows[i].inner, &at), rows[i].run, "run %zu", i);
+		is_u64(at, rows[i].run ? rows[i].at : 77, "run %zu: begins there", i);
+	}
+	ok(ck_box_run(&scalar, &scalar, &at) && at == 0, "a scalar in itself");
+}
+
 int main(void)
 {
+	test_box_run();
 	test_dtypes();
 	test_arithmetic();
 	test_volume();
