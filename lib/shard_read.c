@@ -196,7 +196,7 @@ static size_t next_bytes(const struct lane *l)
 	const struct ck_shard *shard = l->job->shard;
 	uint64_t bytes = BLOCK - l->submitted % BLOCK;
 
-	if (l->submitted == 0 && bytes > shard->data_offset)
+	if (l->submitted == 0 && shard->data_offset && bytes > shard->data_offset)
 		bytes = shard->data_offset;
 	if (bytes > shard->bytes - l->submitted)
 		bytes = shard->bytes - l->submitted;
