@@ -15,8 +15,12 @@ int ck_resume_parse(const char *what, const char *text, struct ck_resume *out, s
 		return 0;
 	}
 	if (ck_parse_u64(what, text, 0, CK_STEP_MAX, &step, NULL))
-		return ck_fail(err, CK_EARG,
-			       "%s: %s: expected auto, fresh, or the number of a step", what, text);
+		return strpbrk(text, "\n\r\t")
+			       ? ck_fail(err, CK_EARG,
+					 "%s: expected auto, fresh, or the number of a step", what)
+			       : ck_fail(err, CK_EARG,
+					 "%s: %s: expected auto, fresh, or the number of a step",
+					 what, text);
 	*out = (struct ck_resume){.mode = CK_RESUME_STEP, .step = step};
 	return 0;
 }

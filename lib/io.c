@@ -139,7 +139,7 @@ int ck_io_reserve(const struct ck_io *io, int fd, const char *path, uint64_t byt
 	do
 		rc = io->ops->fallocate(io, fd, 0, (off_t)bytes);
 	while (rc < 0 && ck_io_again(&stalls, errno));
-	if (rc < 0 && errno != EOPNOTSUPP && errno != ENOTSUP && errno != ENOSYS && errno != EINVAL)
+	if (rc < 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
 		return ck_fail_errno(err, errno, "%s: room for %" PRIu64 " bytes", path, bytes);
 	return CK_OK;
 }

@@ -142,10 +142,20 @@ enum ck_level {
 /* Progress of reading or hashing: called after each piece with its bytes. May be NULL. */
 typedef void (*ck_progress)(void *arg, uint64_t bytes);
 
+/* Takes the next bytes of a file, header and all. Returns 0, or a code that ends the reading of it. */
+typedef int (*ck_consumer)(void *arg, uint64_t offset, const void *data, size_t bytes,
+			   struct ck_error *err);
+
 /* A file to read. */
 struct ck_shard_job {
-	const struct ck_shard *shard;
+	const struct ck_shard *shard; /* with a consumer path, fd and bytes are enough */
 	const struct ck_expected *expected;
+	/*
+	 * NULL, or takes every byte as soon as it is there, front to back, in the thread that reads it:
+	 * the file is verified only when the last one is. For whoever knows already what stands where.
+	 */
+	ck_consumer consumer;
+	void *consumer_arg;
 	/* dst[i] receives block i (blocks[i].bytes bytes), NULL skips it; NULL: verify only. */
 	void *const *dst;
 	int rc; /* out: how it went with this one */
@@ -177,18 +187,6 @@ int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t 
 int ck_shard_read(const struct ck_io *io, const struct ck_shard *shard,
 		  const struct ck_expected *expected, enum ck_level level, void *const *dst,
 		  ck_progress progress, void *progress_arg, struct ck_error *err);
-
-/* Takes the next bytes of a file. Returns 0, or a code that ends the reading. */
-typedef int (*ck_consumer)(void *arg, uint64_t offset, const void *data, size_t bytes,
-			   struct ck_error *err);
-
-/*
- * Read the whole file once, front to back, header and all, and hand each piece on as soon as it is
- * there: it is verified only when the last one is, with the answer. For whoever knows already what
- * stands where. Returns as ck_shard_read; CK_ENOENT; what the consumer returned.
- */
-int ck_shard_stream(const struct ck_io *io, const char *path, const struct ck_expected *expected,
-		    enum ck_level level, ck_consumer consumer, void *arg, struct ck_error *err);
 
 /* Are these the digests that were expected? Returns 0; CK_EDIGEST naming path, range and both. */
 int ck_expected_check(const char *path, const struct ck_expected *expected,

@@ -91,18 +91,19 @@ static void load_files(struct cutting *c, const struct group *g, bool add)
 
 static void find_groups(struct cutting *c, size_t nblocks)
 {
-	for (size_t i = 0; i < nblocks; i++) {
-		struct group *g;
+	struct group *g = NULL;
 
-		if (!ck_stored_follows(c->blocks, i))
-			c->groups[c->ngroups++] = (struct group){.first = i};
-		g = &c->groups[c->ngroups - 1];
+	for (size_t i = 0; i < nblocks; i++) {
+		if (!g || !ck_stored_follows(c->blocks, i)) {
+			g = &c->groups[c->ngroups++];
+			*g = (struct group){.first = i};
+		}
 		g->count++;
 		g->stored += ck_stored_counts(&c->blocks[i]);
 		g->bytes += ck_stored_counts(&c->blocks[i]) ? c->blocks[i].bytes : 0;
 	}
-	for (size_t g = 0; g < c->ngroups; g++)
-		load_files(c, &c->groups[g], true);
+	for (size_t k = 0; k < c->ngroups; k++)
+		load_files(c, &c->groups[k], true);
 }
 
 static int by_falling_bytes(const void *a, const void *b)
@@ -221,11 +222,11 @@ static size_t count_pieces(const struct cutting *c)
 int ck_shard_cut(uint32_t world_size, const struct ck_stored *blocks, size_t nblocks,
 		 struct ck_stored **pieces, size_t *npieces, struct ck_error *err)
 {
-	struct cutting c = {.blocks = blocks};
+	struct group *groups = calloc(nblocks + 1, sizeof(*groups));
+	struct cutting c = {.blocks = blocks, .groups = groups};
 
-	c.groups = calloc(nblocks + 1, sizeof(*c.groups));
-	if (!c.groups)
-		return ck_fail_nomem(err, nblocks * sizeof(*c.groups));
+	if (!groups)
+		return ck_fail_nomem(err, nblocks * sizeof(*groups));
 	c.nfiles = files_by_size(world_size, blocks, nblocks);
 	find_groups(&c, nblocks);
 	if (c.nfiles > 1)
@@ -233,7 +234,7 @@ int ck_shard_cut(uint32_t world_size, const struct ck_stored *blocks, size_t nbl
 	c.pieces = calloc(count_pieces(&c) + 1, sizeof(*c.pieces));
 	for (size_t g = 0; c.pieces && g < c.ngroups; g++)
 		cut_group(&c, &c.groups[g]);
-	free(c.groups);
+	free(groups);
 	if (!c.pieces)
 		return ck_fail_nomem(err, nblocks * sizeof(*c.pieces));
 	*pieces = c.pieces;

@@ -140,7 +140,9 @@ static int read_pieces(const struct reading *r, struct ck_shard_job *job, struct
 				      &job->err);
 		if (rc == 0)
 			rc = ck_digest_update(digest, to ? to : bounce, bytes, &job->err);
-		if (rc == 0 && !to)
+		if (rc == 0 && job->consumer)
+			rc = job->consumer(job->consumer_arg, at, bounce, bytes, &job->err);
+		else if (rc == 0 && !to)
 			scatter(job, &behind, bounce, at, bytes);
 		if (rc == 0 && r->progress)
 			r->progress(r->progress_arg, bytes);
@@ -194,7 +196,7 @@ static size_t next_bytes(const struct lane *l)
 	const struct ck_shard *shard = l->job->shard;
 	uint64_t bytes = BLOCK - l->submitted % BLOCK;
 
-	if (l->submitted == 0 && bytes > shard->data_offset)
+	if (l->submitted == 0 && shard->data_offset && bytes > shard->data_offset)
 		bytes = shard->data_offset;
 	if (bytes > shard->bytes - l->submitted)
 		bytes = shard->bytes - l->submitted;
@@ -276,13 +278,16 @@ static void move_on(struct thread *t, struct lane *l)
 {
 	struct slot *slot = current(l);
 
-	if (slot->data == slot->bounce)
+	if (l->job->consumer)
+		l->job->rc = l->job->consumer(l->job->consumer_arg, l->hashed, slot->data,
+					      slot->bytes, &l->job->err);
+	else if (slot->data == slot->bounce)
 		scatter(l->job, &l->behind, slot->data, l->hashed, slot->bytes);
 	if (t->r->progress)
 		t->r->progress(t->r->progress_arg, slot->bytes);
 	l->hashed += slot->bytes;
 	l->nhashed++;
-	if (l->submitted < l->job->shard->bytes)
+	if (l->job->rc == 0 && l->submitted < l->job->shard->bytes)
 		l->job->rc = submit_block(t, l, &l->job->err);
 }
 

@@ -304,7 +304,7 @@ int ckpt_step(ckpt *ck, uint64_t step);
 
 /*
  * Begin a save of the state as it is now; a save under way is waited for first. The program may change its
- * memory when the call returns. Collective. Returns 0: the save is under way (ckpt_wait tells how it
+ * memory when the call returns. Collective, with the same step on all ranks. Returns 0: the save is under way (ckpt_wait tells how it
  * ended; `step` saved already counts); CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been
  * returned before.
  */

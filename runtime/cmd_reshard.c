@@ -251,7 +251,7 @@ static int claim(struct reshard *r, struct ck_error *err)
 				     .world_size = r->world};
 	gethostname(r->claim.host, sizeof(r->claim.host) - 1);
 	if (!rc && highest && ck_claim_load(r->cmd->io, r->to, highest, &owner, NULL) == 0) {
-		if (ck_owner_seems_alive(&owner, &r->claim))
+		if (ck_owner_seems_alive(r->cmd->io, &owner, &r->claim))
 			rc = ck_fail(err, CK_EREFUSED,
 				     "%s: process %" PRIu64
 				     " on %s is writing to this run: end it first, or name another "

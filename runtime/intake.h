@@ -4,8 +4,8 @@
  * The stored files are dealt to the ranks by bytes. Each rank reads the headers of its files; rank 0
  * gathers them, plans (lib/reshard.h), and tells each reader what goes to whom; then each file is
  * read and verified once, by one rank, and its pieces go to their owners (exchange.h). Beside the
- * memory that is wanted, a rank needs CK_EXCHANGE_BYTES and its share of the plan; rank 0
- * needs the whole plan for a while.
+ * memory that is wanted, a rank needs CK_EXCHANGE_BYTES, 32 MiB for reading, and its share of the
+ * plan; rank 0 needs the whole plan for a while.
  */
 #ifndef CK_INTAKE_H
 #define CK_INTAKE_H
@@ -35,6 +35,7 @@ struct ck_intake {
 	const struct ck_io *io;
 	const char *dir; /* the step directory */
 	enum ck_level level;
+	const struct ck_shard_options *options; /* how files are read; NULL: by default */
 	const struct ck_slot *slots; /* what this rank wants; wanted->blocks[].at counts them */
 	size_t nslots;
 	/* Rank 0's alone. */

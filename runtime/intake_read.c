@@ -4,10 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Files that are read together: what the hashing of SHA-256 gains by. */
+#define TOGETHER 4
+
+/* Where the part of one file begins. */
+struct start {
+	struct ck_share_walk walk; /* in front of its first block */
+	size_t kept;               /* of in->kept */
+};
+
 /* One file under way. */
 struct reading {
 	struct ck_intake *in;
 	struct ck_exchange *x;
+	char path[PATH_MAX];
+	struct ck_shard shard;       /* path, fd and bytes */
 	struct ck_share_walk walk;   /* behind the block, in front of its moves */
 	struct ck_share_block block; /* the one that the stream has reached */
 	bool has_block;
@@ -57,7 +68,8 @@ static int owe_moves(struct ck_exchange *x, struct ck_share_walk *walk,
 
 /* Walk along the whole share once. */
 static int prepare(struct ck_intake *in, struct ck_exchange *x, struct ck_share_walk walk,
-		   const struct ck_share_file *files, size_t nfiles, struct ck_error *err)
+		   const struct ck_share_file *files, size_t nfiles, struct start *starts,
+		   struct ck_error *err)
 {
 	struct ck_share_block block;
 	uint32_t number;
@@ -68,6 +80,7 @@ static int prepare(struct ck_intake *in, struct ck_exchange *x, struct ck_share_
 		if (f == nfiles || files[f].number != number)
 			return ck_fail(err, CK_EFORMAT, "share: file %" PRIu32 " is not ours",
 				       number);
+		starts[f] = (struct start){.walk = walk, .kept = in->nkept};
 		while ((rc = ck_share_next_block(&walk, &block, err)) == 1) {
 			if (is_per_rank(in, block.item))
 				rc = keep(in, &block, files[f].file.rank, err);
@@ -161,74 +174,128 @@ static int consume(void *arg, uint64_t offset, const void *data, size_t bytes, s
 	return rc;
 }
 
-static int read_file(struct reading *r, const struct ck_share_file *entry, struct ck_error *err)
+static struct ck_expected expected_of(const struct ck_file *file)
 {
-	const struct ck_file *file = &entry->file;
-	const struct ck_expected expected = {
+	return (struct ck_expected){
 		.bytes = file->bytes,
 		.sha256 = file->sha256,
 		.chunk_bytes = file->chunk_bytes,
 		.chunk_crc32 = file->chunk_crc32,
 		.crc32 = file->crc32,
 	};
-	char path[PATH_MAX];
-	uint32_t number;
+}
+
+static int open_file(struct reading *r, const struct ck_file *file, const struct start *start,
+		     struct ck_error *err)
+{
+	r->has_block = false;
+	r->walk = start->walk;
+	r->kept = start->kept;
+	if (!ck_path_join(r->path, r->in->dir, file->path))
+		return ck_fail(err, CK_EARG, "%s/%s: path too long", r->in->dir, file->path);
+	r->shard.path = r->path;
+	return ck_io_open_read(r->in->io, r->path, &r->shard.fd, &r->shard.bytes, err);
+}
+
+/* All of a file has come: what is left begins at its end and has no bytes. */
+static int close_file(struct reading *r, struct ck_error *err)
+{
 	int rc;
 
-	if (!ck_path_join(path, r->in->dir, file->path))
-		return ck_fail(err, CK_EARG, "%s/%s: path too long", r->in->dir, file->path);
-	r->has_block = false;
-	rc = ck_share_next_file(&r->walk, &number, err);
-	if (rc == 1)
-		rc = ck_shard_stream(r->in->io, path, &expected, r->in->level, consume, r, err);
-	/* What begins at the end of the file has no bytes. */
-	while (!rc && (rc = current(r, err)) == 1) {
+	while ((rc = current(r, err)) == 1) {
 		if (r->block.bytes)
 			return ck_fail(err, CK_EFORMAT,
 				       "%s: ends before the block that begins at byte %" PRIu64,
-				       path, r->block.at);
+				       r->path, r->block.at);
 		leave(r);
-		rc = 0;
 	}
 	return rc;
 }
 
-/* Read all; what cannot be handed on is given up, so that nobody waits for it. */
-static int read_files(struct reading *r, const struct ck_share_file *files, size_t nfiles,
-		      struct ck_error *err)
+/* Of several failures, the one that is this rank's own. */
+static int judge(struct reading *readings, const struct ck_shard_job *jobs, size_t count,
+		 struct ck_error *err)
 {
 	int rc = 0;
 
-	for (size_t f = 0; f < nfiles && !rc && !r->x->told; f++)
-		rc = read_file(r, &files[f], err);
-	if (rc == CK_EREFUSED && r->x->told)
-		rc = 0; /* theirs to tell */
+	for (size_t i = 0; i < count && !rc; i++)
+		if (jobs[i].rc && !(jobs[i].rc == CK_EREFUSED && readings[i].x->told))
+			rc = ck_fail(err, jobs[i].rc, "%s", jobs[i].err.text);
+	for (size_t i = 0; i < count && !rc && !readings[i].x->told; i++)
+		rc = close_file(&readings[i], err);
+	return rc;
+}
+
+/* Read up to TOGETHER files. */
+static int read_some(struct ck_intake *in, struct ck_exchange *x, const struct ck_share_file *files,
+		     const struct start *starts, size_t count, struct reading *readings,
+		     struct ck_error *err)
+{
+	struct ck_shard_job jobs[TOGETHER];
+	struct ck_expected expected[TOGETHER];
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		readings[i] = (struct reading){.in = in, .x = x, .shard = {.fd = -1}};
+		expected[i] = expected_of(&files[i].file);
+		jobs[i] = (struct ck_shard_job){.shard = &readings[i].shard,
+						.expected = &expected[i],
+						.consumer = consume,
+						.consumer_arg = &readings[i]};
+	}
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = open_file(&readings[i], &files[i].file, &starts[i], err);
+	if (!rc) {
+		ck_shard_read_all(in->io, jobs, count, in->level, in->options, NULL, NULL, err);
+		rc = judge(readings, jobs, count, err);
+	}
+	for (size_t i = 0; i < count; i++)
+		ck_io_close(in->io, &readings[i].shard.fd);
+	return rc;
+}
+
+static int read_files(struct ck_intake *in, struct ck_exchange *x,
+		      const struct ck_share_file *files, size_t nfiles, const struct start *starts,
+		      struct ck_error *err)
+{
+	struct reading *readings = calloc(TOGETHER, sizeof(*readings));
+	int rc = readings ? 0 : ck_fail_nomem(err, TOGETHER * sizeof(*readings));
+
+	for (size_t f = 0, n; f < nfiles && !rc && !x->told; f += n) {
+		n = nfiles - f < TOGETHER ? nfiles - f : TOGETHER;
+		rc = read_some(in, x, files + f, starts + f, n, readings, err);
+	}
+	free(readings);
 	return rc;
 }
 
 int ck_intake_read(struct ck_intake *in, const struct ck_share_file *files, size_t nfiles,
 		   const void *share, uint64_t share_bytes, struct ck_error *err)
 {
+	const struct ck_share_walk walk = {.reader = {.data = share, .len = share_bytes},
+					   .table = &in->table};
+	struct start *starts = calloc(nfiles + 1, sizeof(*starts));
 	struct ck_error ignored = CK_ERROR_INIT;
 	struct ck_exchange x;
-	struct reading r = {.in = in, .x = &x};
 	int rc = ck_exchange_init(&x, in->comm, in->slots, in->nslots, err), dead;
 
-	r.walk.reader = (struct ck_reader){.data = share, .len = share_bytes};
-	r.walk.table = &in->table;
+	if (!rc && !starts)
+		rc = ck_fail_nomem(err, nfiles * sizeof(*starts));
 	if (!rc)
-		rc = prepare(in, &x, r.walk, files, nfiles, err);
+		rc = prepare(in, &x, walk, files, nfiles, starts, err);
 	rc = ck_comm_agree(in->comm, rc, err);
-	if (rc) {
-		ck_exchange_fini(&x);
-		return rc;
-	}
-	rc = read_files(&r, files, nfiles, err);
+	if (rc)
+		goto out;
+	rc = read_files(in, &x, files, nfiles, starts, err);
+	/* What has not been handed on is given up, so that nobody waits for it. */
 	dead = rc == CK_EPEER ? rc : ck_exchange_stop(&x, rc ? &ignored : err);
 	if (!dead)
 		dead = ck_exchange_finish(&x, rc ? &ignored : err);
-	ck_exchange_fini(&x);
 	if (dead && rc && rc != CK_EPEER)
 		*err = ignored;
-	return dead ? dead : ck_comm_agree(in->comm, rc, err);
+	rc = dead ? dead : ck_comm_agree(in->comm, rc, err);
+out:
+	ck_exchange_fini(&x);
+	free(starts);
+	return rc;
 }

@@ -19,18 +19,24 @@ static int fail_item(const struct ck_shard *shard, const struct ck_stored *store
 	return rc;
 }
 
+static int compare_name(const void *name, const void *item)
+{
+	return strcmp(name, ((const struct ck_duty_item *)item)->name);
+}
+
 /* The block that this rank would write now and that this is, or is a piece of; NULL: none. */
 static const struct ck_duty_block *
 find_duty(const struct ck_duty *duty, const struct ck_stored *stored, uint32_t rank, uint64_t *at)
 {
-	for (size_t i = 0; i < duty->count; i++) {
-		if (strcmp(duty->items[i].name, stored->name) != 0)
-			continue;
-		for (size_t b = 0; b < duty->items[i].nblocks; b++)
-			if (duty->items[i].blocks[b].writer == rank &&
-			    ck_box_run(&duty->items[i].blocks[b].box, &stored->box, at))
-				return &duty->items[i].blocks[b];
-	}
+	const struct ck_duty_item *item = duty->count
+						  ? bsearch(stored->name, duty->items, duty->count,
+							    sizeof(*item), compare_name)
+						  : NULL;
+
+	for (size_t b = 0; item && b < item->nblocks; b++)
+		if (item->blocks[b].writer == rank &&
+		    ck_box_run(&item->blocks[b].box, &stored->box, at))
+			return &item->blocks[b];
 	return NULL;
 }
 
@@ -171,7 +177,7 @@ static int check_disjoint(const struct ck_stored **pieces, size_t count, size_t 
 static int sum_pieces(const struct ck_load *load, uint64_t *bytes, struct ck_error *err)
 {
 	const struct ck_stored **all;
-	size_t count = 0, n = 0, same;
+	size_t count = 0, n = 0, same = 0;
 	int rc = 0;
 
 	for (size_t f = 0; f < load->nshards; f++)
@@ -182,12 +188,16 @@ static int sum_pieces(const struct ck_load *load, uint64_t *bytes, struct ck_err
 	*bytes = 0;
 	for (size_t f = 0; f < load->nshards; f++) {
 		for (size_t b = 0; b < load->shards[f].nblocks; b++) {
-			all[n] = &load->shards[f].blocks[b];
-			if (all[n]->kind == CK_SHARDED)
-				*bytes += all[n++]->bytes;
+			const struct ck_stored *block = &load->shards[f].blocks[b];
+
+			if (block->kind != CK_SHARDED)
+				continue;
+			all[n++] = block;
+			*bytes += block->bytes;
 		}
 	}
 	qsort(all, n, sizeof(*all), compare_names);
+	/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the first n of them are set */
 	for (size_t i = 0; i < n && !rc; i += same)
 		rc = check_disjoint(all + i, n - i, &same, err);
 	free(all);

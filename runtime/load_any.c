@@ -93,6 +93,7 @@ static int check_callbacks(const ckpt *ck, uint32_t old_world, struct ck_error *
 int ck_load_any(ckpt *ck, const char *dir, const struct ck_manifest *manifest, uint32_t old_world,
 		enum ck_level level, struct ck_load *load, struct ck_error *err)
 {
+	struct ck_shard_options options = ck_transfer_options(ck);
 	struct ck_intake intake = {.comm = &ck->comm, .io = ck->io, .dir = dir, .level = level};
 	struct ck_slot *slots = NULL;
 	struct ck_layout wanted = {.table = NULL};
@@ -104,6 +105,8 @@ int ck_load_any(ckpt *ck, const char *dir, const struct ck_manifest *manifest, u
 		rc = make_wanted(&ck->dealt.deal, &manifest->items, &wanted, err);
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc) {
+		options.direct = options.direct && level == CK_LEVEL_SHA256;
+		intake.options = &options;
 		intake.slots = slots;
 		intake.manifest = manifest;
 		intake.wanted = &wanted;

@@ -161,6 +161,7 @@ static int bring(ckpt *ck, const struct ck_intake *in, size_t item, struct ck_lo
 
 	if (rc || !wanted)
 		return rc;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): old_world of them, at least one */
 	memset(values, 0, in->old_world * sizeof(*values));
 	rc = gather_values(ck, in, item, &all, values, err);
 	if (!rc && same) {
@@ -207,7 +208,7 @@ int ck_load_ranks(ckpt *ck, const struct ck_intake *in, struct ck_load *load, st
 	for (size_t i = 0; i < load->nrank_bytes; i++)
 		free(load->rank_bytes[i].data);
 	load->nrank_bytes = 0;
-	for (size_t i = 0; i < in->table.count && !rc; i++)
+	for (size_t i = 0; values && i < in->table.count && !rc; i++)
 		if (in->table.items[i].kind == CK_PER_RANK)
 			rc = bring(ck, in, i, load, values, err);
 	free(values);

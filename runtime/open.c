@@ -170,7 +170,7 @@ static int may_supersede(ckpt *ck, struct ck_error *err)
 
 	if (rc || !highest || ck_claim_load(ck->io, ck->set.dir, highest, &owner, NULL))
 		return rc; /* a claim that cannot be read names nobody */
-	if (!ck->set.takeover && ck_owner_seems_alive(&owner, ours))
+	if (!ck->set.takeover && ck_owner_seems_alive(ck->io, &owner, ours))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
 			     "): end it first, or take over with --ckpt-takeover",
@@ -301,9 +301,12 @@ int ckpt_open(ckpt **out, const struct ckpt_comm *comm, const struct ckpt_option
 {
 	struct ck_error err = CK_ERROR_INIT;
 	struct ckpt_comm self = {.struct_size = sizeof(self)};
-	ckpt *ck = calloc(1, sizeof(*ck));
+	ckpt *ck;
 	int rc = 0;
 
+	if (!out)
+		return CK_EARG;
+	ck = calloc(1, sizeof(*ck));
 	*out = ck;
 	if (!ck)
 		return CK_ENOMEM;

@@ -143,12 +143,13 @@ bool ck_registry_has_copiers(const struct ck_registry *registry)
 
 size_t ck_registry_find(const struct ck_registry *registry, const char *name)
 {
-	size_t i;
+	/* Looking up makes the list's index, which is no change of the list. */
+	struct ck_item_list *list = (struct ck_item_list *)&registry->list;
+	size_t item = 0;
 
-	for (i = 0; i < registry->list.count; i++)
-		if (strcmp(registry->list.items[i].name, name) == 0)
-			break;
-	return i;
+	if (ck_item_list_find(list, name, &item, NULL) == 0)
+		return item;
+	return list->count;
 }
 
 void *ck_registry_block(const struct ck_registry *registry, size_t item, const struct ck_box *box)

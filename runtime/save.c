@@ -339,29 +339,46 @@ int ck_save_conclude(ckpt *ck, uint64_t result, struct ck_error *err)
 	return code == CK_EFENCED ? fenced(ck, err) : 0;
 }
 
-/* Has this rank done its part? On rank 0 that is the commit, elsewhere to have reported. */
-static bool is_done(const ckpt *ck)
+static bool has_written(const ckpt *ck)
 {
-	return ck_is_root(ck) ? atomic_load(&ck->save->ended) != 0 : ck->save->told;
+	return ck_is_root(ck) ? atomic_load(&ck->save->written) != 0 : ck->save->told;
+}
+
+static bool has_ended(const ckpt *ck)
+{
+	return atomic_load(&ck->save->ended) != 0;
+}
+
+/* Pass messages until something is so, as long as the disk takes; those who ask are answered meanwhile. */
+static int wait_until(ckpt *ck, bool (*is_so)(const ckpt *ck), struct ck_error *err)
+{
+	struct ck_wait wait;
+	int rc;
+
+	ck_wait_begin(&wait, UINT64_MAX / 1000000);
+	while (!(rc = ck_save_progress(ck, err)) && !is_so(ck))
+		if ((rc = ck_wait_pause(&wait, &ck->comm, err)))
+			break;
+	return rc;
 }
 
 int ck_save_finish(ckpt *ck, struct ck_error *err)
 {
 	struct ck_error outcome = CK_ERROR_INIT;
-	struct ck_wait wait;
 	int rc;
 
 	if (!ck->save)
 		return 0;
-	ck_wait_begin(&wait, UINT64_MAX / 1000000); /* as long as the disk takes */
-	while (!(rc = ck_save_progress(ck, err)) && !is_done(ck))
-		if ((rc = ck_wait_pause(&wait, &ck->comm, err)))
-			break;
-	if (rc)
-		return rc;
-	if (ck_is_root(ck))
+	rc = wait_until(ck, has_written, err);
+	if (!rc) /* rank 0 must not wait for the report of a rank that is silent: here it is named */
+		rc = ck_comm_barrier(&ck->comm, err);
+	if (!rc && ck_is_root(ck)) {
+		rc = wait_until(ck, has_ended, err);
 		outcome = ck->save->outcome;
-	if ((rc = ck_comm_bcast(&ck->comm, 0, &outcome, sizeof(outcome), err)))
+	}
+	if (!rc)
+		rc = ck_comm_bcast(&ck->comm, 0, &outcome, sizeof(outcome), err);
+	if (rc)
 		return rc;
 	close_save(ck, outcome.code);
 	if (outcome.code)

@@ -147,6 +147,17 @@ static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *o
 	return load_every(get, sealed, options, &out->every, err);
 }
 
+static int fail_word(const char *what, const char *text, const char *const *words,
+		     struct ck_error *err)
+{
+	char quoted[64];
+	bool three = words[2] != NULL;
+
+	copy_cut(quoted, sizeof(quoted), text);
+	return ck_fail(err, CK_EARG, "%s: %s: expected %s%s%s or %s", what, quoted, words[0],
+		       three ? ", " : "", three ? words[1] : "", words[three ? 2 : 1]);
+}
+
 /* A word of a list; the first one when nothing is said. */
 static int load_word(const char *what, const char *text, const char *const *words, int *out,
 		     struct ck_error *err)
@@ -158,9 +169,7 @@ static int load_word(const char *what, const char *text, const char *const *word
 			return 0;
 		}
 	}
-	return text ? ck_fail(err, CK_EARG, "%s: %s: expected %s or %s", what, text, words[0],
-			      words[1])
-		    : 0;
+	return text ? fail_word(what, text, words, err) : 0;
 }
 
 /* What the program says, else the environment, else NULL; `what` is where it comes from. */

@@ -262,6 +262,19 @@ int ckpt_step(ckpt *ck, uint64_t step)
 	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }
 
+/* Collective: a checkpoint of different steps would be a false one. */
+static int same_step(ckpt *ck, uint64_t step, struct ck_error *err)
+{
+	uint64_t words[] = {step, ~step};
+	int rc = ck_comm_allreduce_max(&ck->comm, words, 2, err);
+
+	if (rc || words[0] == ~words[1])
+		return rc;
+	return ck_fail(err, CK_EARG,
+		       "ckpt_save: ranks are at different steps, %" PRIu64 " to %" PRIu64,
+		       ~words[1], words[0]);
+}
+
 int ckpt_save(ckpt *ck, uint64_t step)
 {
 	struct ck_error err = CK_ERROR_INIT;
@@ -272,6 +285,8 @@ int ckpt_save(ckpt *ck, uint64_t step)
 	rc = check_step(ck, step, &err);
 	if (!rc)
 		rc = settle(ck, &err);
+	if (!rc)
+		rc = same_step(ck, step, &err);
 	if (!rc) {
 		ck->step = step;
 		rc = is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, &err);

@@ -5,15 +5,26 @@
 #define CK_TAKEOVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "io.h"
 #include "run.h"
 
 /*
- * True when the owner's claim was not ended, was made by another process of this host, and that process
- * exists. A claim of a Slurm job, or by one, is never said to be alive: the plugin judges those.
+ * True when the owner's claim was not ended, was made by another process of this host, and that very process
+ * still runs: no zombie, and not begun after the claim (then its number was given to another). A claim of a Slurm job, or by one, is never said to be alive: the plugin judges those.
  *
  *   ours  our own claim: host, pid and job
  */
-bool ck_owner_seems_alive(const struct ck_claim *owner, const struct ck_claim *ours);
+bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
+			  const struct ck_claim *ours);
+
+/*
+ * From /proc/<pid>/stat and /proc/uptime: does the process run, and since when? Pure.
+ *   now    seconds since 1970
+ *   since  out: when it began
+ * False: it is dead (a zombie), or the texts are not what they should be.
+ */
+bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t now, int64_t *since);
 
 #endif

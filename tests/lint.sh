@@ -25,7 +25,7 @@ headers=() units=()
 for file in "${sources[@]}"; do
 	case $file in *.h) headers+=("$file") ;; *) units+=("$file") ;; esac
 done
-flags=(-std=gnu11 -D_GNU_SOURCE '-DCK_VERSION="0"' -Ilib -Iruntime -Iplugin -Itests/support "$@")
+flags=(-std=gnu11 -D_GNU_SOURCE '-DCK_VERSION="0"' -Ilib -Iruntime -Iplugin -Itests/support -Itests/fuzz -Itests/bench/lib "$@")
 command -v mpicc >/dev/null && read -ra mpi < <(mpicc --showme:compile) && flags+=("${mpi[@]}")
 
 if have clang-format; then

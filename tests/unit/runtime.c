@@ -204,6 +204,8 @@ static int other_items(struct toy *toy)
 	return ckpt_restore(toy->ck, &step);
 }
 
+static char wrong[1024];
+
 static int bad_registrations(struct toy *toy)
 {
 	static const uint64_t whole = 10, extent = 6;
@@ -216,7 +218,19 @@ static int bad_registrations(struct toy *toy)
 	at = 4;
 	if (toy->rank == 1 && ckpt_add_sharded(toy->ck, "x", CKPT_F32, 1, &whole, &at, &extent, x))
 		return -98;
+	if (toy->rank == 0) {
+		int rc = ckpt_save(toy->ck, 1);
+
+		snprintf(wrong, sizeof(wrong), "%s", ckpt_error(toy->ck));
+		return rc;
+	}
 	return ckpt_save(toy->ck, 1);
+}
+
+static int different_steps(struct toy *toy)
+{
+	toy_train(toy, 1);
+	return ckpt_save(toy->ck, 5 + (uint64_t)toy->rank);
 }
 
 static void items(void)
@@ -233,7 +247,13 @@ static void items(void)
 	toy_run(2, &options, bad_registrations, NULL, toys, &text);
 	is_int(toys[0].code, CKPT_EARG, "blocks of two ranks overlap: an error of the call");
 	is_int(toys[1].code, CKPT_EARG, "on all ranks");
+	like(wrong, "'x'", "the text names the item");
+	like(wrong, "overlap", "and what is wrong with it");
 	ok(!exists("step-0000000001.g1"), "nothing was saved");
+	toy_run(2, &options, different_steps, NULL, toys, &text);
+	is_int(toys[0].code, CKPT_EARG, "ranks that save different steps: an error of the call");
+	is_int(toys[1].code, CKPT_EARG, "on all ranks");
+	ok(!exists("step-0000000005.g2"), "nothing was saved");
 }
 
 static int no_space(struct toy *toy)
@@ -333,6 +353,7 @@ static void failed_open(void)
 	struct ckpt_options bad = {.struct_size = sizeof(bad), .dir = "/proc/none/x", .every = "x"};
 	ckpt *ck = NULL;
 
+	is_int(ckpt_open(NULL, NULL, &bad), CKPT_EARG, "no place for the handle");
 	is_int(ckpt_open(&ck, NULL, &bad), CKPT_EARG, "a bad option fails the open");
 	like(ckpt_error(ck), "every: x", "the text names it");
 	is_int(ckpt_step(ck, 1), CKPT_EARG, "the handle is dead");

@@ -579,6 +579,91 @@ static void silent_rank(void)
 	like(seen.text, "rank 1", "and is named");
 }
 
+/* The same in the middle of a save: it never reports, and answers nobody. */
+static int silent_in_a_save(struct toy *toy)
+{
+	int rc;
+
+	toy_train(toy, 1);
+	rc = ckpt_save(toy->ck, 1);
+	if (toy->rank == 1) {
+		while (!__atomic_load_n((int *)toy->arg, __ATOMIC_SEQ_CST))
+			nap_ms(10);
+		return 0;
+	}
+	if (!rc)
+		rc = ckpt_wait(toy->ck);
+	if (toy->rank == 0)
+		snprintf((char *)toy->arg + sizeof(int), 512, "%s", ckpt_error(toy->ck));
+	__atomic_store_n((int *)toy->arg, 1, __ATOMIC_SEQ_CST);
+	return rc;
+}
+
+static void silent_rank_in_a_save(void)
+{
+	struct {
+		int done;
+		char text[512];
+	} seen = {0};
+
+	fresh_dir("silent-save");
+	setenv(CK_ENV_TIMEOUT, "1", 1);
+	with_fault("pwrite:rank-00001*:delay=6000");
+	toy_run(3, &options, silent_in_a_save, &seen, toys, &text);
+	without_fault();
+	unsetenv(CK_ENV_TIMEOUT);
+	is_int(toys[0].code, CKPT_EPEER, "a rank that stops in the middle of a save");
+	is_int(toys[2].code, CKPT_EPEER, "ends the others");
+	like(seen.text, "rank 1", "and is named");
+}
+
+/* ---- a stolen handler ---- */
+
+static void thief(int signum)
+{
+	(void)signum;
+}
+
+static int until_the_limit(struct toy *toy)
+{
+	int rc = 0;
+
+	signal(SIGTERM, thief); /* a library that comes after us */
+	for (uint64_t step = 1; step < 400 && !rc; step++) {
+		nap_ms(20);
+		toy_train(toy, step);
+		if (step == 5)
+			raise(SIGTERM);
+		rc = ckpt_step(toy->ck, step);
+		toy->step = step;
+	}
+	return rc;
+}
+
+static void stolen_handler(void)
+{
+	char end[32];
+
+	fresh_dir("stolen");
+	job("12", NULL);
+	snprintf(end, sizeof(end), "%lld", (long long)time(NULL) + 5);
+	setenv(CK_ENV_SEAL, "mini/12/0", 1);
+	setenv(CK_ENV_DIR, dir, 1);
+	setenv(CK_ENV_END_TIME, end, 1);
+	setenv(CK_ENV_MARGIN, "2", 1);
+	options.dir = NULL;
+	toy_run(2, &options, until_the_limit, NULL, toys, &text);
+	is_int(toys[0].code, CKPT_STOP,
+	       "a library took the signal handler: the deadline still holds");
+	like(text.text, "(time limit)", "for that reason");
+	is_u64(toys[1].step, toys[0].step, "all ranks stop at the same step");
+	unsetenv(CK_ENV_SEAL);
+	unsetenv(CK_ENV_DIR);
+	unsetenv(CK_ENV_END_TIME);
+	unsetenv(CK_ENV_MARGIN);
+	no_job();
+}
+
 /* ---- the commands ---- */
 
 static int ask(const char *what)
@@ -639,5 +724,7 @@ int main(void)
 	no_progress();
 	requests();
 	silent_rank();
+	silent_rank_in_a_save();
+	stolen_handler();
 	return done_testing();
 }

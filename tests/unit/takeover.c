@@ -1,0 +1,72 @@
+/* takeover.h: does a process run, and is it the one that claimed? */
+#include "takeover.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define REST " 1 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 12000 1 1"
+
+static void texts(void)
+{
+	static const struct {
+		const char *name, *stat, *uptime;
+		bool runs;
+	} rows[] = {
+		{"a process", "77 (train) S" REST, "500.25 1.0", true},
+		{"a name with a parenthesis", "77 (tr) Z (ain) R" REST, "500.25 1.0", true},
+		{"a zombie", "77 (train) Z" REST, "500.25 1.0", false},
+		{"a dead one", "77 (train) X" REST, "500.25 1.0", false},
+		{"nothing", "", "500.25 1.0", false},
+		{"cut short", "77 (train) S 1 1", "500.25 1.0", false},
+		{"no uptime", "77 (train) S" REST, "", false},
+	};
+	int64_t since = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		is_int(ck_process_runs(rows[i].stat, rows[i].uptime, 100, 100000, &since),
+		       rows[i].runs, "%s", rows[i].name);
+	ck_process_runs(rows[0].stat, rows[0].uptime, 100, 100000, &since);
+	is_int(since, 100000 - 380, "it began 120 s after the boot, 380 s ago");
+}
+
+static void processes(void)
+{
+	struct ck_claim ours = {.pid = (uint64_t)getpid(), .host = "here"}, owner = ours;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	owner.pid = (uint64_t)pid;
+	owner.time = time(NULL) + 1;
+	ok(ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "a process that runs");
+	owner.time = time(NULL) - 3600;
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours),
+	   "one that began after the claim is another");
+	owner.time = time(NULL) + 1;
+	owner.ended = true;
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "an owner that closed the run");
+	owner.ended = false;
+	strcpy(owner.host, "there");
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "another host");
+	strcpy(owner.host, "here");
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT);
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "a zombie is dead");
+	waitpid(pid, NULL, 0);
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "a process that is gone");
+}
+
+int main(void)
+{
+	texts();
+	processes();
+	return done_testing();
+}
