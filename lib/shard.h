@@ -151,7 +151,7 @@ struct ck_shard_job {
 	const struct ck_shard *shard; /* with a consumer path, fd and bytes are enough */
 	const struct ck_expected *expected;
 	/*
-	 * NULL, or takes every byte as soon as it is there, front to back, in the thread that reads it:
+	 * NULL, or takes every byte as soon as it is there, front to back, in the caller's thread:
 	 * the file is verified only when the last one is. For whoever knows already what stands where.
 	 */
 	ck_consumer consumer;

@@ -435,7 +435,8 @@ int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t 
 	r.options = ck_shard_options_or_default(options);
 	if (!options)
 		r.options.direct = level == CK_LEVEL_SHA256;
-	if (r.options.threads > 1 && count > 0)
+	/* A consumer belongs to the caller, who may not share what it works on (a communicator). */
+	if (r.options.threads > 1 && count > 0 && !jobs[0].consumer)
 		r.nthreads = r.options.threads < count ? r.options.threads : count;
 	for (size_t i = 0; i < count; i++)
 		check_job(&jobs[i]);
