@@ -229,8 +229,17 @@ no_leftovers() {
 	} | grep .
 }
 
+# say_outputs: what the jobs of this test printed, where it failed.
+say_outputs() {
+	local out
+	for out in "$MINICLUSTER_DIR/shared/ckptuser/$TEST_NAME"/*/out*; do
+		[ ! -s "$out" ] || tap_diag "${out#"$MINICLUSTER_DIR/shared/ckptuser/"}:"$'\n'"$(tail -n 12 "$out")"
+	done
+}
+
 end_jobs() {
 	local status=$? job
+	[ "$tap_failed" = 0 ] || say_outputs
 	for job in $(sort -u "$JOBS_FILE"); do slurm scancel "$job" 2>/dev/null; done
 	poll 30 no_leftovers >/dev/null || tap_diag "left behind: $(no_leftovers)"
 	rm -f "$JOBS_FILE"
