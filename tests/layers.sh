@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 2
 
 # One rung a line, lowest first; the files of a rung are parts of one module.
 ladder="
-error env
+error env parallel
 parse
 buf
 names
@@ -25,7 +25,7 @@ safetensors safetensors_print
 items items_pack items_compare layout deal
 boxtree slabs values
 reshard
-shard shard_impl shard_open shard_read shard_expect shard_cut shard_plan shard_threads shard_write
+shard shard_impl shard_open shard_read shard_expect shard_cut shard_plan shard_options shard_write
 manifest manifest_check fields files record user
 run claim mark
 catalog choose resolve
