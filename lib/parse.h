@@ -49,6 +49,12 @@ char *ck_format_bytes(uint64_t bytes, char out[static 16]);
 /* "2h 05m", "15m 30s", "4.2 s", "42 ms" into out (at least 16 bytes). Returns out. */
 char *ck_format_seconds(double seconds, char out[static 16]);
 
+/* The end of a noun: "" for one of them, else "s". */
+static inline const char *ck_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /*
  * RFC 3339 in UTC, whole seconds: "2026-11-29T20:37:50Z" (at least 32 bytes). Returns out.
  * Times outside of the years 0000 to 9999 are printed as the nearest end of them.

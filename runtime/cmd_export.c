@@ -297,8 +297,9 @@ static enum ck_cmd_exit tell(const struct export *x)
 	char bytes[16], name[CK_NAME_MAX];
 
 	if (!x->json) {
-		ck_cmd_line(stdout, "%s: %zu tensors, %s, in %zu file%s", x->to, x->ntensors,
-			    ck_format_bytes(x->bytes, bytes), x->nfiles, x->nfiles > 1 ? "s" : "");
+		ck_cmd_line(stdout, "%s: %zu tensor%s, %s, in %zu file%s", x->to, x->ntensors,
+			    ck_plural(x->ntensors), ck_format_bytes(x->bytes, bytes), x->nfiles,
+			    ck_plural(x->nfiles));
 		return CK_CMD_FINE;
 	}
 	ck_cmd_json_open(&out, NULL, '{');
