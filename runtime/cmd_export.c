@@ -1,5 +1,4 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
-#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -297,8 +296,9 @@ static enum ck_cmd_exit tell(const struct export *x)
 	char bytes[16], name[CK_NAME_MAX];
 
 	if (!x->json) {
-		ck_cmd_line(stdout, "%s: %zu tensors, %s, in %zu file%s", x->to, x->ntensors,
-			    ck_format_bytes(x->bytes, bytes), x->nfiles, x->nfiles > 1 ? "s" : "");
+		ck_cmd_line(stdout, "%s: %zu tensor%s, %s, in %zu file%s", x->to, x->ntensors,
+			    ck_plural(x->ntensors), ck_format_bytes(x->bytes, bytes), x->nfiles,
+			    ck_plural(x->nfiles));
 		return CK_CMD_FINE;
 	}
 	ck_cmd_json_open(&out, NULL, '{');
@@ -334,39 +334,10 @@ static enum ck_cmd_exit export(struct export *x, const char *from) {
 
 /* --- the command line --- */
 
-/* "5GB", "500MB", "2GiB", "4096": 0 when it is none. */
-static uint64_t parse_size(const char *text)
-{
-	static const struct {
-		const char *unit;
-		uint64_t bytes;
-	} units[] = {
-		{"", 1},
-		{"B", 1},
-		{"KB", 1000},
-		{"kB", 1000},
-		{"MB", 1000000},
-		{"GB", 1000000000},
-		{"TB", UINT64_C(1000000000000)},
-		{"KiB", 1024},
-		{"MiB", 1048576},
-		{"GiB", 1073741824},
-	};
-	uint64_t number;
-	char *end;
-
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno || end == text || *text < '0' || *text > '9' || number > UINT32_MAX)
-		return 0;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (strcmp(end, units[i].unit) == 0)
-			return number * units[i].bytes;
-	return 0;
-}
-
 static int parse_option(struct export *x, int option)
 {
+	struct ck_error err = CK_ERROR_INIT;
+
 	switch (option) {
 	case 'f':
 		if (strcmp(optarg, "hf") == 0)
@@ -381,11 +352,9 @@ static int parse_option(struct export *x, int option)
 		x->prefix = optarg;
 		return CK_CMD_FINE;
 	case 'm':
-		x->max_bytes = parse_size(optarg);
-		if (x->max_bytes)
+		if (ck_parse_bytes("--max-shard-size", optarg, &x->max_bytes, &err) == 0)
 			return CK_CMD_FINE;
-		return ck_cmd_usage(x->cmd, "--max-shard-size: %s: expected a size such as 5GB",
-				    optarg);
+		return ck_cmd_usage(x->cmd, "%s", err.text);
 	case 256:
 		x->json = true;
 		return CK_CMD_FINE;

@@ -62,11 +62,14 @@ static int wait_for_all(struct ck_save *save, struct ck_error *err)
 static int commit(struct ck_save *save, struct ck_error *err)
 {
 	struct ck_manifest manifest = save->head;
+	struct ck_error warning;
 	int rc = ck_records_take(save->records, &manifest.files, &manifest.nfiles, err);
 
 	if (rc)
 		return rc;
-	rc = ck_save_commit(save->io, save->dir, &manifest, &save->warning, err);
+	rc = ck_save_commit(save->io, save->dir, &manifest, &warning, err);
+	if (!rc && !save->warning.code)
+		save->warning = warning;
 	for (size_t i = 0; i < manifest.nfiles; i++)
 		free(manifest.files[i].chunk_crc32);
 	free(manifest.files);

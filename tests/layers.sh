@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 2
 # One rung a line, lowest first; the files of a rung are parts of one module.
 ladder="
 error env parallel
-parse
+parse staging
 buf
 names
 io io_dir io_posix io_uring io_fault io_fault_impl io_fault_queue io_fault_rules
