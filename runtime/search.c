@@ -158,11 +158,8 @@ static bool may_be_missing(const ckpt *ck, const struct ck_manifest *m, const st
 	const struct ck_registry *registry = &ck->registry;
 	size_t mine;
 
-	if (item->kind != CK_PER_RANK)
+	if (item->kind != CK_PER_RANK || ck_item_list_search(&m->items, item->name))
 		return false;
-	for (size_t i = 0; i < m->items.count; i++)
-		if (strcmp(m->items.items[i].name, item->name) == 0)
-			return false;
 	mine = ck_registry_find(registry, item->name);
 	return mine < registry->list.count &&
 	       registry->behind[mine].callbacks.reassign == ckpt_reassign_drop;
