@@ -76,6 +76,13 @@ void ck_names_fini(struct ck_names *names)
 	*names = (struct ck_names){NULL, 0};
 }
 
+bool ck_io_is_no_dir(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* A removal under way: the first failure is the answer, whatever comes after it. */
 struct removal {
 	const struct ck_io *io;

@@ -164,13 +164,21 @@ static void sweep(void *arg)
 static int may_supersede(ckpt *ck, struct ck_error *err)
 {
 	const struct ck_claim *ours = &ck->claim;
+	struct ck_error why = CK_ERROR_INIT;
 	struct ck_claim owner;
-	uint64_t highest = 0;
-	int rc = ck_generation_highest(ck->io, ck->set.dir, &highest, err);
+	int rc;
 
-	if (rc || !highest || ck_claim_load(ck->io, ck->set.dir, highest, &owner, NULL))
-		return rc; /* a claim that cannot be read names nobody */
-	if (!ck->set.takeover && ck_owner_seems_alive(ck->io, &owner, ours))
+	if (ck->set.takeover)
+		return 0;
+	rc = ck_owner_load(ck->io, ck->set.dir, &owner, &why);
+	if (rc == CK_ENOENT)
+		return 0;
+	if (rc)
+		return ck_fail(err, CK_EREFUSED,
+			       "%s: who holds this run cannot be told (%s): when nobody does, take "
+			       "over with --ckpt-takeover",
+			       ck->set.dir, why.text);
+	if (ck_owner_seems_alive(ck->io, &owner, ours))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
 			     "): end it first, or take over with --ckpt-takeover",

@@ -242,6 +242,61 @@ static void takeover(void)
 	is_int(run(START(4)), 0, "an owner that has ended is superseded without questions");
 }
 
+/* Who holds the run is asked of the newest claim that was written, not of a number alone. */
+static void takeover_of_a_number(void)
+{
+	struct hold hold;
+	char byte = 0;
+	int status = 0;
+	pid_t pid;
+
+	fresh_dir("number");
+	if (pipe(hold.ready) || pipe(hold.go))
+		ok(false, "pipes");
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		toy_run(2, &options, hold_open, &hold, toys, &text);
+		_exit(toys[0].code == 0 ? 0 : 1);
+	}
+	is_int(read(hold.ready[0], &byte, 1), 1, "another process has the run open");
+	with_fault("pwrite:claim.json*:errno=ENOSPC");
+	options.takeover = 1;
+	is_int(run(START(2)), CKPT_EIO, "no space for the claim of the one that takes over");
+	like(text.text, "No space left on device", "is said");
+	options.takeover = 0;
+	without_fault();
+	ok(!exists(".gen-2"), "and leaves no number");
+	if (mkdir(in_dir(dir, ".gen-2"), 0777))
+		ok(false, "a number without a claim");
+	is_int(run(START(2)), CKPT_EREFUSED, "a number without a claim hides no owner");
+	if (rmdir(in_dir(dir, ".gen-2")))
+		ok(false, "it goes");
+	is_int(write(hold.go[1], &byte, 1), 1, "the owner goes on");
+	waitpid(pid, &status, 0);
+	is_int(status, 0, "and commits");
+	is_str(steps(), "9.1", "its checkpoint is there");
+}
+
+static void claim_unreadable(void)
+{
+	static const char *const claims[] = {"", "{\"schema_version\": 2}"};
+
+	fresh_dir("unreadable");
+	is_int(run(START(2)), 0, "a run");
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+		put_file(in_dir(dir, ".gen-1/claim.json"), claims[i]);
+		is_int(run(START(4)), CKPT_EREFUSED, "a claim that cannot be read: refused");
+		like(text.text, ".gen-1/claim.json: ", "naming the file");
+		like(text.text, "when nobody does, take over with --ckpt-takeover",
+		     "and the way out");
+		ok(!exists(".gen-2"), "nothing is claimed");
+	}
+	options.takeover = 1;
+	is_int(run(START(4)), 0, "which opens it: %s", text.text);
+	is_str(steps(), "2.1 4.2", "and goes on");
+}
+
 /* ---- no space ---- */
 
 static void no_space(void)
@@ -711,6 +766,8 @@ int main(void)
 	cut_before_the_commit();
 	fenced();
 	takeover();
+	takeover_of_a_number();
+	claim_unreadable();
 	no_space();
 	failures_in_a_row();
 	fail_error();
