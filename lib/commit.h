@@ -83,6 +83,8 @@ struct ck_salvaged {
 };
 
 /*
+ * What follows works on directories: a file or a link of such a name is somebody else's, and stays.
+ *
  * After a claim: every .saving-* of lower generations is renamed to .salvage-*, so that a late commit
  * finds nothing. A save that was complete (save.json and a record of every rank, or a manifest; every
  * file with its size) is committed, and keeps the generation that wrote it; its bytes are verified when

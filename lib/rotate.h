@@ -34,7 +34,8 @@ size_t ck_rotate_decide(const struct ck_rotate_step *steps, size_t count, unsign
 			bool save_to_come, bool *out);
 
 /*
- * Un-publish a checkpoint: rename to .deleting-…, fsync the run directory. Gone already is fine.
+ * Un-publish a checkpoint: rename to .deleting-…, fsync the run directory. Gone already is fine; what is
+ * no directory is nobody's checkpoint, and stays.
  * The files are removed by ck_sweep or ck_unpublished_remove. Returns 0; CK_EIO.
  */
 int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,

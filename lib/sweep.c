@@ -25,6 +25,7 @@ static void note(struct sweep *sweep, int rc, const struct ck_error *err)
 	}
 }
 
+/* What only has such a name, and is no directory, is not ours. */
 static void remove_named(struct sweep *sweep, const char *dir, const char *name)
 {
 	struct ck_error err = CK_ERROR_INIT;
@@ -34,7 +35,8 @@ static void remove_named(struct sweep *sweep, const char *dir, const char *name)
 	rc = ck_dirfile_path(path, dir, name, &err);
 	if (!rc)
 		rc = ck_io_remove_tree(sweep->io, path, &err);
-	note(sweep, rc, &err);
+	if (rc != CK_EFORMAT || !ck_io_is_no_dir(sweep->io, path))
+		note(sweep, rc, &err);
 }
 
 static bool is_records(const char *name)
@@ -71,7 +73,7 @@ static void remove_records(struct sweep *sweep, const char *generation)
 	rc = ck_dirfile_path(path, sweep->dir, generation, &err);
 	if (!rc)
 		rc = ck_io_list(sweep->io, path, &names, &err);
-	if (rc == CK_ENOENT)
+	if (rc == CK_ENOENT || (rc && ck_io_is_no_dir(sweep->io, path)))
 		return;
 	note(sweep, rc, &err);
 	if (rc)
@@ -104,6 +106,8 @@ static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_
 	ck_name_deleting(id, deleting);
 	if (!rc)
 		rc = ck_dirfile_path(to, sweep->dir, deleting, &err);
+	if (!rc && ck_io_is_no_dir(sweep->io, from))
+		return;
 	if (!rc)
 		rc = ck_io_rename(sweep->io, from, to, &err);
 	if (rc == CK_ENOENT)

@@ -418,6 +418,29 @@ static void timelines(void)
 	is_str(steps(), "200.2 300.2", "its step 5000 does not outlive the new step 300");
 }
 
+/* Names like ours that are not: no word of them in each save, and they stay. */
+static void look_alikes(void)
+{
+	static const char *const files[] = {".gen-2", "step-0000000005.g1",
+					    ".deleting-0000000005.g1", ".saving-0000000005.g1"};
+
+	fresh_dir("alike");
+	options.keep = 2;
+	is_int(run(START(1, 2, 3)), 0, "a run");
+	for (size_t i = 0; i < 4; i++)
+		put_file(in_dir(dir, files[i]), "mine");
+	is_int(run(START(4, 6, 7, 8)), 0, "saves beside them: %s", text.text);
+	unlike(text.text, "warning", "not one word");
+	is_str(steps(), "5.1 7.3 8.3", "rotation goes on");
+	for (size_t i = 0; i < 4; i++)
+		ok(exists(files[i]), "%s stays", files[i]);
+	fresh_dir("directory");
+	if (mkdir(dir, 0777) || mkdir(in_dir(dir, "run.json"), 0777))
+		ok(false, "directories");
+	is_int(run(START(1)), CKPT_EFORMAT, "a directory for run.json: refused");
+	like(text.text, "run.json: is a directory, not a regular file", "saying so");
+}
+
 static void pins(void)
 {
 	fresh_dir("pins");
@@ -773,6 +796,7 @@ int main(void)
 	fail_error();
 	keep_one();
 	timelines();
+	look_alikes();
 	pins();
 	past_two_bad_ones();
 	resume_fresh();

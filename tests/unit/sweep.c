@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "commit.h"
 #include "io_fault.h"
+#include "rotate.h"
 #include "rundir.h"
 #include "tap.h"
 
@@ -121,6 +123,43 @@ static void test_failures(void)
 	}
 }
 
+/* Files and links that only have such names: nobody is told, nothing of them goes. */
+static void test_look_alikes(void)
+{
+	static const char *const files[] = {
+		".gen-1",
+		".saving-0000000010.g1",
+		".deleting-0000000005.g1",
+		".salvage-0000000007.g2",
+		".gen-2/records-0000000010",
+		"step-0000000003.g1",
+	};
+	const struct ck_step_id step = {.step = 3, .generation = 1};
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+
+	make_generation(dir, 2);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		put_file(in_dir(dir, files[i]), "mine");
+	if (mkdir(in_dir(dir, "elsewhere"), 0777) ||
+	    symlink("elsewhere", in_dir(dir, ".deleting-0000000006.g1")) ||
+	    symlink("elsewhere", in_dir(dir, ".saving-0000000006.g1")))
+		ok(false, "links can be made");
+	put_file(in_dir(dir, "elsewhere/file"), "mine");
+	is_int(recover(&ck_io_posix, dir, 3, &err), 0, "recovered: %s", err.text);
+	is_int(ck_sweep_fenced(&ck_io_posix, dir, 3, &err), 0, "swept: %s", err.text);
+	is_int(ck_unpublish(&ck_io_posix, dir, step, &err), 0, "rotated: %s", err.text);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char *text = content_of(in_dir(dir, files[i]));
+
+		is_str(text, "mine", "%s stays", files[i]);
+		free(text);
+	}
+	ok(exists_in(dir, ".deleting-0000000006.g1") && exists_in(dir, ".saving-0000000006.g1"),
+	   "links stay");
+	ok(exists_in(dir, "elsewhere/file"), "and what they lead to");
+}
+
 /* A zombie's save, begun after the new owner looked. */
 static void test_fenced(void)
 {
@@ -139,6 +178,7 @@ static void test_fenced(void)
 int main(void)
 {
 	test_fenced();
+	test_look_alikes();
 	test_sweep();
 	test_half_swept();
 	test_failures();
