@@ -212,18 +212,27 @@ int ck_generations_load(const struct ck_io *io, const char *dir, uint64_t **out,
 	return 0;
 }
 
+static uint64_t highest_of(const struct ck_names *names)
+{
+	uint64_t generation, highest = 0;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_generation(names->names[i], &generation) && generation > highest)
+			highest = generation;
+	return highest;
+}
+
 int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
 			  struct ck_error *err)
 {
-	uint64_t *generations;
-	size_t count;
+	struct ck_names names;
 	int rc;
 
-	rc = ck_generations_load(io, dir, &generations, &count, err);
+	rc = ck_dirfile_list(io, dir, &names, err);
 	if (rc)
 		return rc;
-	*out = count ? generations[0] : 0;
-	free(generations);
+	*out = highest_of(&names);
+	ck_names_fini(&names);
 	return 0;
 }
 
@@ -338,15 +347,9 @@ int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
 	return rc;
 }
 
-int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
-		   struct ck_error *err)
+static int check_highest(const char *dir, uint64_t highest, uint64_t generation,
+			 struct ck_error *err)
 {
-	uint64_t highest;
-	int rc;
-
-	rc = ck_generation_highest(io, dir, &highest, err);
-	if (rc)
-		return rc;
 	if (highest > generation)
 		return ck_fail(err, CK_EFENCED,
 			       "%s: generation %" PRIu64 " has taken over this run, this program "
@@ -356,4 +359,31 @@ int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
 		return ck_fail(err, CK_EIO, "%s: .gen-%" PRIu64 ", our claim, is gone", dir,
 			       generation);
 	return 0;
+}
+
+int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
+		   struct ck_error *err)
+{
+	uint64_t highest;
+	int rc;
+
+	rc = ck_generation_highest(io, dir, &highest, err);
+	return rc ? rc : check_highest(dir, highest, generation, err);
+}
+
+int ck_owner_list(const struct ck_io *io, const char *dir, uint64_t generation,
+		  struct ck_names *out, struct ck_error *err)
+{
+	struct ck_names names;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	rc = check_highest(dir, highest_of(&names), generation, err);
+	if (rc)
+		ck_names_fini(&names);
+	else
+		*out = names;
+	return rc;
 }

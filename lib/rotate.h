@@ -50,6 +50,8 @@ int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_ste
  */
 int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
 int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
+/* Does a listing of the run directory have a pin of it? */
+bool ck_pin_listed(const struct ck_names *names, struct ck_step_id id);
 /* When it cannot be known, it counts as pinned. */
 bool ck_is_pinned(const struct ck_io *io, const char *dir, struct ck_step_id id);
 

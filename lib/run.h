@@ -44,6 +44,9 @@ int ck_run_load(const struct ck_io *io, const char *dir, struct ck_run *out, str
 int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run,
 		  struct ck_error *err);
 
+/* Set `committed` unless it is. As ck_run_store. */
+int ck_run_set_committed(const struct ck_io *io, const char *dir, struct ck_error *err);
+
 /* Replace run.json by rename, fsync the directory. Returns 0; CK_ENOENT; CK_EFORMAT; CK_EIO. */
 int ck_run_store(const struct ck_io *io, const char *dir, const struct ck_run *run,
 		 struct ck_error *err);
@@ -109,6 +112,9 @@ int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
  */
 int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
 		   struct ck_error *err);
+/* The same, and what else stands in the run directory (ck_names_fini): what the owner does next, goes by it. */
+int ck_owner_list(const struct ck_io *io, const char *dir, uint64_t generation,
+		  struct ck_names *out, struct ck_error *err);
 
 /* What the runtime wants to happen to the job when its step ends: .gen-<n>/mark.json. */
 enum ck_want { CK_WANT_REQUEUE = 0, CK_WANT_STOP = 1, CK_WANT_HOLD = 2, CK_WANTS };

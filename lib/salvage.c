@@ -181,6 +181,8 @@ static int salvage_one(const struct salvage *s, bool *published, struct ck_error
 		rc = ck_commit_directory(s->io, s->dir, s->path, &manifest, s->generation, NULL,
 					 err);
 	*published = !rc;
+	if (!rc) /* or the next commit does */
+		ck_run_set_committed(s->io, s->dir, NULL);
 	ck_manifest_fini(&manifest);
 	return rc;
 }

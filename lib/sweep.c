@@ -12,7 +12,7 @@ struct sweep {
 	const struct ck_io *io;
 	const char *dir;
 	uint64_t generation;
-	struct ck_names names; /* of the directory */
+	const struct ck_names *names; /* of the directory */
 	int rc;
 	struct ck_error err;
 };
@@ -55,9 +55,9 @@ static bool awaits_salvage(const struct sweep *sweep, uint64_t generation)
 {
 	struct ck_step_id id;
 
-	for (size_t i = 0; i < sweep->names.count; i++)
-		if ((ck_is_salvage(sweep->names.names[i], &id) ||
-		     ck_is_saving(sweep->names.names[i], &id)) &&
+	for (size_t i = 0; i < sweep->names->count; i++)
+		if ((ck_is_salvage(sweep->names->names[i], &id) ||
+		     ck_is_saving(sweep->names->names[i], &id)) &&
 		    id.generation == generation)
 			return true;
 	return false;
@@ -117,36 +117,43 @@ static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_
 		remove_named(sweep, sweep->dir, deleting);
 }
 
-int ck_sweep_fenced(const struct ck_io *io, const char *dir, uint64_t generation,
-		    struct ck_error *err)
+static int outcome(const struct sweep *sweep, struct ck_error *err)
 {
-	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
-	struct ck_step_id id;
-	int rc = ck_dirfile_list(io, dir, &sweep.names, err);
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < sweep.names.count; i++)
-		if (ck_is_saving(sweep.names.names[i], &id) && id.generation < generation)
-			remove_saving(&sweep, sweep.names.names[i], id);
-	ck_names_fini(&sweep.names);
-	if (sweep.rc && err)
-		*err = sweep.err;
-	return sweep.rc;
+	if (sweep->rc && err)
+		*err = sweep->err;
+	return sweep->rc;
 }
 
-int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err)
+int ck_sweep_deleting(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		      struct ck_error *err)
 {
-	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
-	int rc;
+	struct sweep sweep = {.io = io, .dir = dir};
+	struct ck_step_id id;
 
-	rc = ck_dirfile_list(io, dir, &sweep.names, err);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < sweep.names.count; i++)
-		sweep_name(&sweep, sweep.names.names[i]);
-	ck_names_fini(&sweep.names);
-	if (sweep.rc && err)
-		*err = sweep.err;
-	return sweep.rc;
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_deleting(names->names[i], &id))
+			remove_named(&sweep, dir, names->names[i]);
+	return outcome(&sweep, err);
+}
+
+int ck_sweep_fenced(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		    uint64_t generation, struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir};
+	struct ck_step_id id;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_saving(names->names[i], &id) && id.generation < generation)
+			remove_saving(&sweep, names->names[i], id);
+	return outcome(&sweep, err);
+}
+
+int ck_sweep(const struct ck_io *io, const char *dir, const struct ck_names *names,
+	     uint64_t generation, struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir, .generation = generation, .names = names};
+
+	for (size_t i = 0; i < names->count; i++)
+		sweep_name(&sweep, names->names[i]);
+	return outcome(&sweep, err);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commit.h"
+#include "dirfile.h"
 #include "env.h"
 #include "handle.h"
 #include "save.h"
@@ -153,7 +154,7 @@ static void sweep(void *arg)
 {
 	const ckpt *ck = arg;
 
-	ck_sweep(ck->io, ck->set.dir, ck->generation,
+	ck_sweep(ck->io, ck->set.dir, &ck->found, ck->generation,
 		 NULL); /* what stays is tried again by the next */
 }
 
@@ -207,7 +208,8 @@ static int claim(ckpt *ck, struct ck_error *err)
 		return rc;
 	ck->generation = c->generation;
 	salvage(ck);
-	return 0;
+	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */
+	return ck_dirfile_list(ck->io, ck->set.dir, &ck->found, err);
 }
 
 /* What saves need on this rank. */
@@ -397,6 +399,7 @@ int ckpt_close(ckpt *ck)
 	ck_registry_fini(&ck->registry);
 	ck_dealt_fini(&ck->dealt);
 	ck_claim_fini(&ck->claim);
+	ck_names_fini(&ck->found);
 	free(ck->user);
 	ck_io_fault_free(ck->fault);
 	if (ck->has_comm) {

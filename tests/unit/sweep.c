@@ -49,7 +49,7 @@ static int recover(const struct ck_io *io, const char *dir, uint64_t generation,
 {
 	struct ck_salvaged salvaged;
 	int rc = ck_salvage(io, dir, generation, &salvaged, err);
-	int swept = ck_sweep(io, dir, generation, rc ? NULL : err);
+	int swept = sweep_now(io, dir, generation, rc ? NULL : err);
 
 	ck_salvaged_fini(&salvaged);
 	return rc ? rc : swept;
@@ -123,6 +123,17 @@ static void test_failures(void)
 	}
 }
 
+static int sweep_fenced(const char *dir, uint64_t generation, struct ck_error *err)
+{
+	struct ck_names names;
+	int rc = ck_io_list(&ck_io_posix, dir, &names, err);
+
+	if (!rc)
+		rc = ck_sweep_fenced(&ck_io_posix, dir, &names, generation, err);
+	ck_names_fini(&names);
+	return rc;
+}
+
 /* Files and links that only have such names: nobody is told, nothing of them goes. */
 static void test_look_alikes(void)
 {
@@ -147,7 +158,7 @@ static void test_look_alikes(void)
 		ok(false, "links can be made");
 	put_file(in_dir(dir, "elsewhere/file"), "mine");
 	is_int(recover(&ck_io_posix, dir, 3, &err), 0, "recovered: %s", err.text);
-	is_int(ck_sweep_fenced(&ck_io_posix, dir, 3, &err), 0, "swept: %s", err.text);
+	is_int(sweep_fenced(dir, 3, &err), 0, "swept: %s", err.text);
 	is_int(ck_unpublish(&ck_io_posix, dir, step, &err), 0, "rotated: %s", err.text);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char *text = content_of(in_dir(dir, files[i]));
@@ -169,7 +180,7 @@ static void test_fenced(void)
 	struct ck_error err = CK_ERROR_INIT;
 
 	make_dirs(dir, some);
-	is_int(ck_sweep_fenced(&ck_io_posix, dir, 3, &err), 0, "after a commit: %s", err.text);
+	is_int(sweep_fenced(dir, 3, &err), 0, "after a commit: %s", err.text);
 	ok(!exists_in(dir, some[0]), "a lower generation's save goes");
 	ok(exists_in(dir, some[1]), "our own stays");
 	ok(exists_in(dir, some[2]), "what waits to be salvaged stays");
