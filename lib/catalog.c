@@ -20,27 +20,30 @@ static int compare_newest_first(const void *a, const void *b)
 	return ck_step_id_cmp(b, a);
 }
 
+int ck_catalog_from(const struct ck_names *names, struct ck_catalog *out, struct ck_error *err)
+{
+	struct ck_catalog catalog = {.steps = calloc(names->count + 1, sizeof(*catalog.steps))};
+
+	if (!catalog.steps)
+		return ck_fail_nomem(err, (names->count + 1) * sizeof(*catalog.steps));
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_step(names->names[i], &catalog.steps[catalog.count]))
+			catalog.count++;
+	qsort(catalog.steps, catalog.count, sizeof(*catalog.steps), compare_newest_first);
+	*out = catalog;
+	return 0;
+}
+
 int ck_catalog_load(const struct ck_io *io, const char *dir, struct ck_catalog *out,
 		    struct ck_error *err)
 {
-	struct ck_catalog catalog = {.steps = NULL};
 	struct ck_names names;
 	int rc;
 
 	rc = ck_dirfile_list(io, dir, &names, err);
 	if (rc)
 		return rc;
-	catalog.steps = calloc(names.count + 1, sizeof(*catalog.steps));
-	if (!catalog.steps) {
-		rc = ck_fail_nomem(err, (names.count + 1) * sizeof(*catalog.steps));
-		goto out;
-	}
-	for (size_t i = 0; i < names.count; i++)
-		if (ck_is_step(names.names[i], &catalog.steps[catalog.count]))
-			catalog.count++;
-	qsort(catalog.steps, catalog.count, sizeof(*catalog.steps), compare_newest_first);
-	*out = catalog;
-out:
+	rc = ck_catalog_from(&names, out, err);
 	ck_names_fini(&names);
 	return rc;
 }

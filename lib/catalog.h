@@ -19,6 +19,8 @@ struct ck_catalog {
 /* Names that are not exactly a step's are ignored. Returns 0; CK_ENOENT (no directory); CK_EIO. */
 int ck_catalog_load(const struct ck_io *io, const char *dir, struct ck_catalog *out,
 		    struct ck_error *err);
+/* The same from a listing of the directory. Returns 0; CK_ENOMEM. */
+int ck_catalog_from(const struct ck_names *names, struct ck_catalog *out, struct ck_error *err);
 void ck_catalog_fini(struct ck_catalog *catalog);
 
 /*

@@ -181,21 +181,58 @@ int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_e
 
 /* --- files --- */
 
-int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
-			  struct ck_error *err)
+static int compare_falling(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+int ck_generations_load(const struct ck_io *io, const char *dir, uint64_t **out, size_t *count,
+			struct ck_error *err)
 {
 	struct ck_names names;
-	uint64_t generation, highest = 0;
+	uint64_t *list;
+	size_t n = 0;
 	int rc;
 
 	rc = ck_dirfile_list(io, dir, &names, err);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < names.count; i++)
-		if (ck_is_generation(names.names[i], &generation) && generation > highest)
-			highest = generation;
+	list = calloc(names.count + 1, sizeof(*list));
+	for (size_t i = 0; list && i < names.count; i++)
+		if (ck_is_generation(names.names[i], &list[n]))
+			n++;
 	ck_names_fini(&names);
-	*out = highest;
+	if (!list)
+		return ck_fail_nomem(err, (names.count + 1) * sizeof(*list));
+	qsort(list, n, sizeof(*list), compare_falling);
+	*out = list;
+	*count = n;
+	return 0;
+}
+
+static uint64_t highest_of(const struct ck_names *names)
+{
+	uint64_t generation, highest = 0;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_generation(names->names[i], &generation) && generation > highest)
+			highest = generation;
+	return highest;
+}
+
+int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
+			  struct ck_error *err)
+{
+	struct ck_names names;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	*out = highest_of(&names);
+	ck_names_fini(&names);
 	return 0;
 }
 
@@ -234,7 +271,15 @@ static int make_generation(const struct ck_io *io, const char *dir, uint64_t fro
 	return ck_fail(err, CK_EIO, "%s: no generation below 2^53 is left", dir);
 }
 
-/* A claim that fails after the mkdir leaves its number unused: gaps are fine. */
+/* A number without a claim would fence whoever still holds the run, for nothing. */
+static void give_back(const struct ck_io *io, const char *dir, uint64_t generation)
+{
+	char path[PATH_MAX];
+
+	if (ck_dirfile_generation(path, dir, generation, NULL) == 0)
+		ck_io_remove_tree(io, path, NULL);
+}
+
 int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
 		  struct ck_error *err)
 {
@@ -253,7 +298,9 @@ int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *clai
 	rc = ck_claim_store(io, dir, &taken, err);
 	if (!rc)
 		rc = ck_dirfile_sync(io, dir, err);
-	if (!rc)
+	if (rc)
+		give_back(io, dir, generation);
+	else
 		*claim = taken;
 	return rc;
 }
@@ -274,15 +321,35 @@ int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
 	return rc;
 }
 
-int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
-		   struct ck_error *err)
+/* Is there a directory of this generation, with a claim in it that ought to be read? */
+static bool is_claimed(const struct ck_io *io, const char *dir, uint64_t generation)
 {
-	uint64_t highest;
+	char path[PATH_MAX];
+
+	return ck_dirfile_generation(path, dir, generation, NULL) || !ck_io_is_no_dir(io, path);
+}
+
+int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
+		  struct ck_error *err)
+{
+	uint64_t *generations;
+	size_t count;
 	int rc;
 
-	rc = ck_generation_highest(io, dir, &highest, err);
+	rc = ck_generations_load(io, dir, &generations, &count, err);
 	if (rc)
 		return rc;
+	rc = ck_fail(err, CK_ENOENT, "%s: no program has opened this run yet", dir);
+	for (size_t i = 0; i < count && rc == CK_ENOENT; i++)
+		if (is_claimed(io, dir, generations[i]))
+			rc = ck_claim_load(io, dir, generations[i], out, err);
+	free(generations);
+	return rc;
+}
+
+static int check_highest(const char *dir, uint64_t highest, uint64_t generation,
+			 struct ck_error *err)
+{
 	if (highest > generation)
 		return ck_fail(err, CK_EFENCED,
 			       "%s: generation %" PRIu64 " has taken over this run, this program "
@@ -292,4 +359,31 @@ int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
 		return ck_fail(err, CK_EIO, "%s: .gen-%" PRIu64 ", our claim, is gone", dir,
 			       generation);
 	return 0;
+}
+
+int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
+		   struct ck_error *err)
+{
+	uint64_t highest;
+	int rc;
+
+	rc = ck_generation_highest(io, dir, &highest, err);
+	return rc ? rc : check_highest(dir, highest, generation, err);
+}
+
+int ck_owner_list(const struct ck_io *io, const char *dir, uint64_t generation,
+		  struct ck_names *out, struct ck_error *err)
+{
+	struct ck_names names;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	rc = check_highest(dir, highest_of(&names), generation, err);
+	if (rc)
+		ck_names_fini(&names);
+	else
+		*out = names;
+	return rc;
 }

@@ -45,6 +45,7 @@ int ck_save_begin(const struct ck_io *io, const char *dir, struct ck_step_id id,
 	return rc ? rc : make_dir(io, staging, err);
 }
 
+/* Without fsync of the directory: only salvage reads this, and the records it needs beside it have none either. */
 int ck_save_announce(const struct ck_io *io, const char *dir, const struct ck_manifest *save,
 		     struct ck_error *err)
 {
@@ -58,7 +59,7 @@ int ck_save_announce(const struct ck_io *io, const char *dir, const struct ck_ma
 	if (!rc)
 		rc = ck_owner_check(io, dir, save->id.generation, err);
 	if (!rc)
-		rc = ck_dirfile_store(io, staging, CK_SAVE_FILE, &text, err);
+		rc = ck_dirfile_write(io, staging, CK_SAVE_FILE, &text, err);
 	ck_buf_fini(&text);
 	return rc;
 }
@@ -268,18 +269,6 @@ static int write_latest(const struct ck_io *io, const char *dir, struct ck_step_
 	return rc;
 }
 
-static int set_committed(const struct ck_io *io, const char *dir, struct ck_error *err)
-{
-	struct ck_run run;
-	int rc;
-
-	rc = ck_run_load(io, dir, &run, err);
-	if (rc || run.committed)
-		return rc;
-	run.committed = true;
-	return ck_run_store(io, dir, &run, err);
-}
-
 int ck_commit_directory(const struct ck_io *io, const char *dir, const char *staging,
 			const struct ck_manifest *manifest, uint64_t owner,
 			struct ck_error *warning, struct ck_error *err)
@@ -305,8 +294,6 @@ int ck_commit_directory(const struct ck_io *io, const char *dir, const char *sta
 		return rc;
 	if (write_latest(io, dir, manifest->id, &why))
 		warn(warning, &why);
-	if (set_committed(io, dir, &why))
-		warn(warning, &why);
 	return 0;
 }
 
@@ -314,12 +301,16 @@ int ck_save_commit(const struct ck_io *io, const char *dir, const struct ck_mani
 		   struct ck_error *warning, struct ck_error *err)
 {
 	char staging[PATH_MAX];
+	struct ck_error why;
 	int rc;
 
 	rc = staging_path(staging, dir, manifest->id, err);
-	return rc ? rc
-		  : ck_commit_directory(io, dir, staging, manifest, manifest->id.generation,
-					warning, err);
+	if (!rc)
+		rc = ck_commit_directory(io, dir, staging, manifest, manifest->id.generation,
+					 warning, err);
+	if (!rc && ck_run_set_committed(io, dir, &why))
+		warn(warning, &why);
+	return rc;
 }
 
 /* --- after it --- */

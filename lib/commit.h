@@ -67,8 +67,8 @@ int ck_save_tidy(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		 struct ck_error *err);
 
 /*
- * The same for a staging directory at any path below `dir`, on behalf of a generation that may be
- * newer than the checkpoint's own: salvage. ck_save_commit is the case of one's own.
+ * The same but for run.json (ck_run_set_committed), for a staging directory at any path below `dir`, on behalf of
+ * a generation that may be newer than the checkpoint's own: salvage.
  *   staging  path; becomes the step directory
  *   owner    must be the highest generation still
  */
@@ -86,7 +86,7 @@ struct ck_salvaged {
  * After a claim: every .saving-* of lower generations is renamed to .salvage-*, so that a late commit
  * finds nothing. A save that was complete (save.json and a record of every rank, or a manifest; every
  * file with its size) is committed, and keeps the generation that wrote it; its bytes are verified when
- * it is loaded. The others are renamed to .deleting-*, for ck_sweep.
+ * it is loaded. The others are renamed to .deleting-*, for ck_sweep. Files and links of such names stay.
  *   generation  our own
  * Goes on after a failure and returns the first: CK_EFENCED; CK_EIO (it is tried again by the next opener).
  */
@@ -95,16 +95,27 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 void ck_salvaged_fini(struct ck_salvaged *salvaged);
 
 /*
- * After a commit of ours: remove .saving-* of lower generations, of writers that do not know yet that they are
- * fenced. Not before: until then they may be salvaged. Goes on after a failure and returns the first: CK_EIO.
+ * Sweeping. `names` is a listing of `dir`, made by whoever knows that it owns the run (ck_owner_list): who is fenced
+ * touches nothing. A file or a link that only has such a name is somebody else's, and stays. All go on after a
+ * failure and return the first: CK_EIO. They take as long as unlinking takes.
  */
-int ck_sweep_fenced(const struct ck_io *io, const char *dir, uint64_t generation,
-		    struct ck_error *err);
+
+/* What was un-published or discarded: .deleting-*. */
+int ck_sweep_deleting(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		      struct ck_error *err);
 
 /*
- * Unlink .deleting-*, and records of lower generations whose saves do not wait to be salvaged. Takes
- * as long as unlinking takes. Goes on after a failure and returns the first: CK_EIO.
+ * After a commit of ours: .saving-* of lower generations, of writers that do not know yet that they are fenced. Not
+ * before: until then they may be salvaged.
  */
-int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err);
+int ck_sweep_fenced(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		    uint64_t generation, struct ck_error *err);
+
+/*
+ * What lower generations left, once the run is ours: .deleting-*; their records, unless a save of theirs waits to be
+ * salvaged.
+ */
+int ck_sweep(const struct ck_io *io, const char *dir, const struct ck_names *names,
+	     uint64_t generation, struct ck_error *err);
 
 #endif

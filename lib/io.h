@@ -201,6 +201,9 @@ int ck_io_list(const struct ck_io *io, const char *path, struct ck_names *out,
 	       struct ck_error *err);
 void ck_names_fini(struct ck_names *names);
 
+/* Something stands there that is no directory; a link is none, wherever it leads. False when it is not known. */
+bool ck_io_is_no_dir(const struct ck_io *io, const char *path);
+
 /*
  * Remove a directory and what is in it, at most 8 levels deep (path itself is the first), never
  * following a link. What is gone already is fine; goes on after a failure and returns the first one.

@@ -76,6 +76,13 @@ void ck_names_fini(struct ck_names *names)
 	*names = (struct ck_names){NULL, 0};
 }
 
+bool ck_io_is_no_dir(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* A removal under way: the first failure is the answer, whatever comes after it. */
 struct removal {
 	const struct ck_io *io;
@@ -143,13 +150,10 @@ static void remove_level(struct removal *removal, const char *path, int level)
 int ck_io_remove_tree(const struct ck_io *io, const char *path, struct ck_error *err)
 {
 	struct removal removal = {.io = io, .rc = CK_OK, .err = err};
-	struct stat st;
 
-	if (io->ops->lstat(io, path, &st) < 0)
-		removal_errno(&removal, errno, path, "lstat");
-	else if (!S_ISDIR(st.st_mode))
+	remove_level(&removal, path, 1);
+	/* Looked at only now: mostly it is one. */
+	if (removal.rc && ck_io_is_no_dir(io, path))
 		removal.rc = ck_fail(err, CK_EFORMAT, "%s: not removed: not a directory", path);
-	else
-		remove_level(&removal, path, 1);
 	return removal.rc;
 }

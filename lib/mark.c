@@ -127,39 +127,6 @@ static int load(const struct ck_io *io, const char *dir, uint64_t generation, st
 	return rc;
 }
 
-static int compare_falling(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x < y) - (x > y);
-}
-
-/* All generations of the directory, the highest first. */
-static int list_generations(const struct ck_io *io, const char *dir, uint64_t **out, size_t *count,
-			    struct ck_error *err)
-{
-	struct ck_names names;
-	uint64_t *list;
-	size_t n = 0;
-	int rc;
-
-	rc = ck_dirfile_list(io, dir, &names, err);
-	if (rc)
-		return rc;
-	list = calloc(names.count + 1, sizeof(*list));
-	for (size_t i = 0; list && i < names.count; i++)
-		if (ck_is_generation(names.names[i], &list[n]))
-			n++;
-	if (list)
-		qsort(list, n, sizeof(*list), compare_falling);
-	else
-		rc = ck_fail_nomem(err, (names.count + 1) * sizeof(*list));
-	ck_names_fini(&names);
-	*out = list;
-	*count = n;
-	return rc;
-}
-
 /*
  * A mark that cannot be read is the answer only where no other one fits: it may be of another job.
  */
@@ -172,7 +139,7 @@ int ck_mark_find(const struct ck_io *io, const char *dir, const struct ck_job *j
 	size_t count;
 	int rc;
 
-	rc = list_generations(io, dir, &generations, &count, err);
+	rc = ck_generations_load(io, dir, &generations, &count, err);
 	if (rc)
 		return rc;
 	rc = ck_fail(&first, CK_ENOENT, "%s: no mark of job %s, restart %" PRIu64 ", step %s", dir,

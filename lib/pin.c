@@ -43,6 +43,16 @@ int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, stru
 	return rc;
 }
 
+bool ck_pin_listed(const struct ck_names *names, struct ck_step_id id)
+{
+	struct ck_step_id pin;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_pin(names->names[i], &pin) && ck_step_id_cmp(&pin, &id) == 0)
+			return true;
+	return false;
+}
+
 bool ck_is_pinned(const struct ck_io *io, const char *dir, struct ck_step_id id)
 {
 	char path[PATH_MAX];

@@ -59,6 +59,8 @@ int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
 	int rc;
 
 	rc = step_paths(dir, id, step, deleting, err);
+	if (!rc && ck_io_is_no_dir(io, step))
+		return 0;
 	if (!rc)
 		rc = ck_io_rename(io, step, deleting, err);
 	if (rc == CK_ENOENT)

@@ -34,7 +34,8 @@ size_t ck_rotate_decide(const struct ck_rotate_step *steps, size_t count, unsign
 			bool save_to_come, bool *out);
 
 /*
- * Un-publish a checkpoint: rename to .deleting-…, fsync the run directory. Gone already is fine.
+ * Un-publish a checkpoint: rename to .deleting-…, fsync the run directory. Gone already is fine; what is
+ * no directory is nobody's checkpoint, and stays.
  * The files are removed by ck_sweep or ck_unpublished_remove. Returns 0; CK_EIO.
  */
 int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
@@ -49,6 +50,8 @@ int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_ste
  */
 int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
 int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
+/* Does a listing of the run directory have a pin of it? */
+bool ck_pin_listed(const struct ck_names *names, struct ck_step_id id);
 /* When it cannot be known, it counts as pinned. */
 bool ck_is_pinned(const struct ck_io *io, const char *dir, struct ck_step_id id);
 

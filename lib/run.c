@@ -198,6 +198,18 @@ int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run, s
 	return rc;
 }
 
+int ck_run_set_committed(const struct ck_io *io, const char *dir, struct ck_error *err)
+{
+	struct ck_run run;
+	int rc;
+
+	rc = ck_run_load(io, dir, &run, err);
+	if (rc || run.committed)
+		return rc;
+	run.committed = true;
+	return ck_run_store(io, dir, &run, err);
+}
+
 int ck_run_store(const struct ck_io *io, const char *dir, const struct ck_run *run,
 		 struct ck_error *err)
 {

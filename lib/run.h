@@ -44,6 +44,9 @@ int ck_run_load(const struct ck_io *io, const char *dir, struct ck_run *out, str
 int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run,
 		  struct ck_error *err);
 
+/* Set `committed` unless it is. As ck_run_store. */
+int ck_run_set_committed(const struct ck_io *io, const char *dir, struct ck_error *err);
+
 /* Replace run.json by rename, fsync the directory. Returns 0; CK_ENOENT; CK_EFORMAT; CK_EIO. */
 int ck_run_store(const struct ck_io *io, const char *dir, const struct ck_run *run,
 		 struct ck_error *err);
@@ -74,7 +77,8 @@ int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_e
 /*
  * Claim the next generation: mkdir .gen-<highest + 1>, on EEXIST the next, then claim.json in it.
  * Fills claim->generation and nonce; the rest is the caller's. Returns 0; CK_ENOENT (run
- * directory); CK_EFORMAT; CK_EIO. After a failure the claim is untouched; a number may be used up.
+ * directory); CK_EFORMAT; CK_EIO. After a failure the claim is untouched, and the number is given back where
+ * that is possible: without a claim it would only fence the present owner.
  */
 int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
 		  struct ck_error *err);
@@ -84,9 +88,23 @@ int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_clai
 int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
 		  struct ck_claim *out, struct ck_error *err);
 
+/* The numbers of all .gen-*, highest first; free() them. Returns 0; CK_ENOENT; CK_EIO; CK_ENOMEM. */
+int ck_generations_load(const struct ck_io *io, const char *dir, uint64_t **out, size_t *count,
+			struct ck_error *err);
+
 /* Highest .gen-* of the directory, 0 if none. */
 int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
 			  struct ck_error *err);
+
+/*
+ * The claim of the present owner, or of the last: of the highest generation that has one. What has none is
+ * passed over, since nobody holds it: its claimant failed or died over it, or is about to claim (two at once are
+ * told apart by ck_owner_check). So is a .gen-* that is no directory.
+ * Returns 0 (free with ck_claim_fini); CK_ENOENT: nobody has claimed this run yet; CK_EFORMAT, CK_EIO: the claim
+ * that decides cannot be read, so that it is not known whether somebody holds the run; CK_ENOMEM.
+ */
+int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
+		  struct ck_error *err);
 
 /*
  * Are we still the owner? A readdir, to be made after an entry of our own. Returns 0; CK_EFENCED
@@ -94,6 +112,9 @@ int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out
  */
 int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
 		   struct ck_error *err);
+/* The same, and what else stands in the run directory (ck_names_fini): what the owner does next, goes by it. */
+int ck_owner_list(const struct ck_io *io, const char *dir, uint64_t generation,
+		  struct ck_names *out, struct ck_error *err);
 
 /* What the runtime wants to happen to the job when its step ends: .gen-<n>/mark.json. */
 enum ck_want { CK_WANT_REQUEUE = 0, CK_WANT_STOP = 1, CK_WANT_HOLD = 2, CK_WANTS };

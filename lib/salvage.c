@@ -181,11 +181,13 @@ static int salvage_one(const struct salvage *s, bool *published, struct ck_error
 		rc = ck_commit_directory(s->io, s->dir, s->path, &manifest, s->generation, NULL,
 					 err);
 	*published = !rc;
+	if (!rc) /* or the next commit does */
+		ck_run_set_committed(s->io, s->dir, NULL);
 	ck_manifest_fini(&manifest);
 	return rc;
 }
 
-/* Take a directory out of the reach of a late commit; gone already is fine. */
+/* Take a directory out of the reach of a late commit. CK_ENOENT: there is none, or none any more. */
 static int seize(struct salvage *s, const char *name, struct ck_error *err)
 {
 	char from[PATH_MAX], to[CK_NAME_MAX];
@@ -193,6 +195,8 @@ static int seize(struct salvage *s, const char *name, struct ck_error *err)
 
 	if (!rc)
 		rc = ck_dirfile_path(from, s->dir, name, err);
+	if (!rc && ck_io_is_no_dir(s->io, from))
+		return CK_ENOENT;
 	if (!rc && strcmp(name, to) != 0)
 		rc = ck_io_rename(s->io, from, s->path, err);
 	return rc;

@@ -12,7 +12,7 @@ struct sweep {
 	const struct ck_io *io;
 	const char *dir;
 	uint64_t generation;
-	struct ck_names names; /* of the directory */
+	const struct ck_names *names; /* of the directory */
 	int rc;
 	struct ck_error err;
 };
@@ -25,6 +25,7 @@ static void note(struct sweep *sweep, int rc, const struct ck_error *err)
 	}
 }
 
+/* What only has such a name, and is no directory, is not ours. */
 static void remove_named(struct sweep *sweep, const char *dir, const char *name)
 {
 	struct ck_error err = CK_ERROR_INIT;
@@ -34,7 +35,8 @@ static void remove_named(struct sweep *sweep, const char *dir, const char *name)
 	rc = ck_dirfile_path(path, dir, name, &err);
 	if (!rc)
 		rc = ck_io_remove_tree(sweep->io, path, &err);
-	note(sweep, rc, &err);
+	if (rc != CK_EFORMAT || !ck_io_is_no_dir(sweep->io, path))
+		note(sweep, rc, &err);
 }
 
 static bool is_records(const char *name)
@@ -53,9 +55,9 @@ static bool awaits_salvage(const struct sweep *sweep, uint64_t generation)
 {
 	struct ck_step_id id;
 
-	for (size_t i = 0; i < sweep->names.count; i++)
-		if ((ck_is_salvage(sweep->names.names[i], &id) ||
-		     ck_is_saving(sweep->names.names[i], &id)) &&
+	for (size_t i = 0; i < sweep->names->count; i++)
+		if ((ck_is_salvage(sweep->names->names[i], &id) ||
+		     ck_is_saving(sweep->names->names[i], &id)) &&
 		    id.generation == generation)
 			return true;
 	return false;
@@ -71,7 +73,7 @@ static void remove_records(struct sweep *sweep, const char *generation)
 	rc = ck_dirfile_path(path, sweep->dir, generation, &err);
 	if (!rc)
 		rc = ck_io_list(sweep->io, path, &names, &err);
-	if (rc == CK_ENOENT)
+	if (rc == CK_ENOENT || (rc && ck_io_is_no_dir(sweep->io, path)))
 		return;
 	note(sweep, rc, &err);
 	if (rc)
@@ -104,6 +106,8 @@ static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_
 	ck_name_deleting(id, deleting);
 	if (!rc)
 		rc = ck_dirfile_path(to, sweep->dir, deleting, &err);
+	if (!rc && ck_io_is_no_dir(sweep->io, from))
+		return;
 	if (!rc)
 		rc = ck_io_rename(sweep->io, from, to, &err);
 	if (rc == CK_ENOENT)
@@ -113,36 +117,43 @@ static void remove_saving(struct sweep *sweep, const char *name, struct ck_step_
 		remove_named(sweep, sweep->dir, deleting);
 }
 
-int ck_sweep_fenced(const struct ck_io *io, const char *dir, uint64_t generation,
-		    struct ck_error *err)
+static int outcome(const struct sweep *sweep, struct ck_error *err)
 {
-	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
-	struct ck_step_id id;
-	int rc = ck_dirfile_list(io, dir, &sweep.names, err);
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < sweep.names.count; i++)
-		if (ck_is_saving(sweep.names.names[i], &id) && id.generation < generation)
-			remove_saving(&sweep, sweep.names.names[i], id);
-	ck_names_fini(&sweep.names);
-	if (sweep.rc && err)
-		*err = sweep.err;
-	return sweep.rc;
+	if (sweep->rc && err)
+		*err = sweep->err;
+	return sweep->rc;
 }
 
-int ck_sweep(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err)
+int ck_sweep_deleting(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		      struct ck_error *err)
 {
-	struct sweep sweep = {.io = io, .dir = dir, .generation = generation};
-	int rc;
+	struct sweep sweep = {.io = io, .dir = dir};
+	struct ck_step_id id;
 
-	rc = ck_dirfile_list(io, dir, &sweep.names, err);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < sweep.names.count; i++)
-		sweep_name(&sweep, sweep.names.names[i]);
-	ck_names_fini(&sweep.names);
-	if (sweep.rc && err)
-		*err = sweep.err;
-	return sweep.rc;
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_deleting(names->names[i], &id))
+			remove_named(&sweep, dir, names->names[i]);
+	return outcome(&sweep, err);
+}
+
+int ck_sweep_fenced(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		    uint64_t generation, struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir};
+	struct ck_step_id id;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_saving(names->names[i], &id) && id.generation < generation)
+			remove_saving(&sweep, names->names[i], id);
+	return outcome(&sweep, err);
+}
+
+int ck_sweep(const struct ck_io *io, const char *dir, const struct ck_names *names,
+	     uint64_t generation, struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir, .generation = generation, .names = names};
+
+	for (size_t i = 0; i < names->count; i++)
+		sweep_name(&sweep, names->names[i]);
+	return outcome(&sweep, err);
 }

@@ -45,14 +45,13 @@ static bool find_mark(const struct ck_io *io, const char *dir, struct ck_job sel
 	return ck_mark_find(io, dir, &self, mark, NULL) == 0;
 }
 
-/* Does the newest generation belong to another job? What cannot be read, belongs to nobody. */
-static bool is_another(const struct ck_io *io, const char *dir, uint64_t generation,
-		       const struct ck_job *self)
+/* Does the newest claim belong to another job? What cannot be read, belongs to nobody. */
+static bool is_another(const struct ck_io *io, const char *dir, const struct ck_job *self)
 {
 	struct ck_claim claim;
 	bool other;
 
-	if (ck_claim_load(io, dir, generation, &claim, NULL))
+	if (ck_owner_load(io, dir, &claim, NULL))
 		return false;
 	other = *claim.job.job_id && (strcmp(claim.job.job_id, self->job_id) != 0 ||
 				      strcmp(claim.job.cluster, self->cluster) != 0);
@@ -87,7 +86,7 @@ static void gather_run(const struct ck_io *io, const struct ck_watch *watch,
 	ck_catalog_fini(&catalog);
 	if (ck_generation_highest(io, dir, &highest, NULL) == 0 && highest > 0) {
 		end->library = true;
-		end->superseded = is_another(io, dir, highest, &self);
+		end->superseded = is_another(io, dir, &self);
 		end->fruitless = highest > newest ? highest - newest : 0;
 	}
 }
@@ -100,17 +99,15 @@ void ck_gather(const struct ck_io *io, const struct ck_watch *watch, int exit_co
 	gather_run(io, watch, out);
 }
 
-/* Is the newest generation of this run held by one of these steps of our job? */
+/* Is the newest claim of this run held by one of these steps of our job? */
 static bool is_held(const struct ck_io *io, const char *run, const struct ck_job *self,
 		    const uint32_t *steps, size_t count, uint32_t *step)
 {
 	struct ck_claim claim = {.generation = 0};
 	struct ck_job other = *self;
-	uint64_t highest;
 	bool held = false;
 
-	if (ck_generation_highest(io, run, &highest, NULL) || highest == 0 ||
-	    ck_claim_load(io, run, highest, &claim, NULL))
+	if (ck_owner_load(io, run, &claim, NULL))
 		return false;
 	for (size_t i = 0; i < count && !held; i++) {
 		snprintf(other.step_id, sizeof(other.step_id), "%" PRIu32, steps[i]);

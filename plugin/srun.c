@@ -65,12 +65,19 @@ static int check_owner(const struct ck_watch *watch, const struct ck_opts *opts,
 	struct ck_claim claim;
 	struct ck_jobinfo job = {.job_id = 0};
 	struct ck_owner owner = {.claim = &claim, .cluster = start->cluster, .steps = steps};
-	uint64_t highest = 0;
-	int rc = 0;
+	struct ck_error why = CK_ERROR_INIT;
+	int rc;
 
-	if (opts->takeover || ck_generation_highest(&ck_io_posix, start->run, &highest, NULL) ||
-	    !highest || ck_claim_load(&ck_io_posix, start->run, highest, &claim, NULL))
+	if (opts->takeover)
 		return 0;
+	rc = ck_owner_load(&ck_io_posix, start->run, &claim, &why);
+	if (rc == CK_ENOENT)
+		return 0;
+	if (rc)
+		return ck_fail(err, CK_EREFUSED,
+			       "%s: who holds this run cannot be told (%s): when nobody does, take "
+			       "over with --ckpt-takeover",
+			       start->run, why.text);
 	owner.job_id = start->job_id;
 	owner.restarts = start->restarts;
 	owner.step_id = watch->step_id;

@@ -301,8 +301,7 @@ int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress 
 	facts.unchecked = facts.run_code == CK_EIO;
 	if (!facts.has_run)
 		facts.run_reason = strdup(why.text);
-	facts.has_claim = facts.generation > 0 &&
-			  ck_claim_load(io, dir, facts.generation, &facts.claim, NULL) == 0;
+	facts.has_claim = ck_owner_load(io, dir, &facts.claim, NULL) == 0;
 	look_at_rows(io, progress, &facts);
 	foretell(&facts);
 	*out = facts;

@@ -19,13 +19,8 @@ static bool is_there(const struct ck_cmd *cmd, const char *path)
 static int check_owner(const struct ck_cmd *cmd, const char *run, struct ck_error *err)
 {
 	struct ck_claim claim;
-	uint64_t generation = 0;
-	int rc = ck_generation_highest(cmd->io, run, &generation, err);
+	int rc = ck_owner_load(cmd->io, run, &claim, err);
 
-	if (!rc && !generation)
-		rc = ck_fail(err, CK_ENOENT, "%s: no program has opened this run yet", run);
-	if (!rc)
-		rc = ck_claim_load(cmd->io, run, generation, &claim, err);
 	if (rc)
 		return rc;
 	if (claim.ended)

@@ -61,6 +61,7 @@ struct ckpt {
 	char nonce[CK_RUN_ID_HEX + 1];
 	struct ck_run run;
 	struct ck_claim claim;
+	struct ck_names found; /* rank 0: in the run directory, when it became ours */
 
 	/* Where training stands; the same on all ranks. */
 	uint64_t step;

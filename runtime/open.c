@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commit.h"
+#include "dirfile.h"
 #include "env.h"
 #include "handle.h"
 #include "parse.h"
@@ -154,7 +155,7 @@ static void sweep(void *arg)
 {
 	const ckpt *ck = arg;
 
-	ck_sweep(ck->io, ck->set.dir, ck->generation,
+	ck_sweep(ck->io, ck->set.dir, &ck->found, ck->generation,
 		 NULL); /* what stays is tried again by the next */
 }
 
@@ -165,13 +166,21 @@ static void sweep(void *arg)
 static int may_supersede(ckpt *ck, struct ck_error *err)
 {
 	const struct ck_claim *ours = &ck->claim;
+	struct ck_error why = CK_ERROR_INIT;
 	struct ck_claim owner;
-	uint64_t highest = 0;
-	int rc = ck_generation_highest(ck->io, ck->set.dir, &highest, err);
+	int rc;
 
-	if (rc || !highest || ck_claim_load(ck->io, ck->set.dir, highest, &owner, NULL))
-		return rc; /* a claim that cannot be read names nobody */
-	if (!ck->set.takeover && ck_owner_seems_alive(ck->io, &owner, ours))
+	if (ck->set.takeover)
+		return 0;
+	rc = ck_owner_load(ck->io, ck->set.dir, &owner, &why);
+	if (rc == CK_ENOENT)
+		return 0;
+	if (rc)
+		return ck_fail(err, CK_EREFUSED,
+			       "%s: who holds this run cannot be told (%s): when nobody does, take "
+			       "over with --ckpt-takeover",
+			       ck->set.dir, why.text);
+	if (ck_owner_seems_alive(ck->io, &owner, ours))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
 			     "): end it first, or take over with --ckpt-takeover",
@@ -200,7 +209,8 @@ static int claim(ckpt *ck, struct ck_error *err)
 		return rc;
 	ck->generation = c->generation;
 	salvage(ck);
-	return 0;
+	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */
+	return ck_dirfile_list(ck->io, ck->set.dir, &ck->found, err);
 }
 
 /* What saves need on this rank. */
@@ -390,6 +400,7 @@ int ckpt_close(ckpt *ck)
 	ck_registry_fini(&ck->registry);
 	ck_dealt_fini(&ck->dealt);
 	ck_claim_fini(&ck->claim);
+	ck_names_fini(&ck->found);
 	free(ck->user);
 	ck_io_fault_free(ck->fault);
 	if (ck->has_comm) {

@@ -37,73 +37,95 @@ int ck_rotation_mark_bad(struct ck_rotation *r, struct ck_step_id id, struct ck_
 }
 
 /* Once per generation: which of the checkpoints we found are not even whole? */
-static int size_up(struct ck_rotation *r, const struct ck_catalog *catalog, struct ck_error *err)
+static int size_up(struct ck_rotation *r, struct ck_error *err)
 {
-	int rc = 0;
+	struct ck_catalog catalog = {0};
+	int rc = ck_catalog_load(r->io, r->dir, &catalog, err);
 
-	for (size_t i = 0; !rc && i < catalog->count; i++) {
+	for (size_t i = 0; !rc && i < catalog.count; i++) {
 		struct ck_manifest manifest = {0};
-		int bad = ck_step_load(r->io, r->dir, catalog->steps[i], &manifest, NULL);
+		int bad = ck_step_load(r->io, r->dir, catalog.steps[i], &manifest, NULL);
 
 		if (!bad)
 			bad = ck_step_sized(r->io, r->dir, &manifest, -1, NULL);
 		ck_manifest_fini(&manifest);
 		if (bad)
-			rc = ck_rotation_mark_bad(r, catalog->steps[i], err);
+			rc = ck_rotation_mark_bad(r, catalog.steps[i], err);
 	}
+	ck_catalog_fini(&catalog);
 	r->sized_up = rc == 0;
 	return rc;
 }
 
-static int unpublish(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
+/* By names alone. `out` and `doomed` are the caller's to free, whatever the answer. */
+static int decide(const struct ck_rotation *r, const struct ck_names *names, bool save_to_come,
+		  struct ck_catalog *out, bool **doomed, struct ck_error *err)
 {
-	int rc = ck_owner_check(r->io, r->dir, r->generation, err);
+	struct ck_rotate_step *steps;
+	int rc = ck_catalog_from(names, out, err);
 
-	return rc ? rc : ck_unpublish(r->io, r->dir, id, err);
-}
-
-static int unpublish_all(struct ck_rotation *r, const struct ck_catalog *catalog, bool save_to_come,
-			 struct ck_error *err)
-{
-	struct ck_rotate_step *steps = calloc(catalog->count + 1, sizeof(*steps));
-	bool *doomed = calloc(catalog->count + 1, sizeof(*doomed));
-	int rc = 0;
-
-	if (!steps || !doomed) {
-		rc = ck_fail_nomem(err, catalog->count * sizeof(*steps));
-		goto out;
-	}
-	for (size_t i = 0; i < catalog->count; i++) {
-		steps[i].id = catalog->steps[i];
-		steps[i].bad = is_bad(r, catalog->steps[i]);
-		steps[i].pinned = ck_is_pinned(r->io, r->dir, catalog->steps[i]);
+	if (rc)
+		return rc;
+	steps = calloc(out->count + 1, sizeof(*steps));
+	*doomed = calloc(out->count + 1, sizeof(**doomed));
+	for (size_t i = 0; steps && i < out->count; i++) {
+		steps[i].id = out->steps[i];
+		steps[i].bad = is_bad(r, out->steps[i]);
+		steps[i].pinned = ck_pin_listed(names, out->steps[i]);
 		steps[i].protected =
-			r->protects && ck_step_id_cmp(&r->protected_id, &catalog->steps[i]) == 0;
+			r->protects && ck_step_id_cmp(&r->protected_id, &out->steps[i]) == 0;
 	}
-	ck_rotate_decide(steps, catalog->count, r->keep, save_to_come, doomed);
-	for (size_t i = catalog->count; !rc && i-- > 0;)
-		if (doomed[i])
-			rc = unpublish(r, steps[i].id, err);
-out:
+	if (steps && *doomed)
+		ck_rotate_decide(steps, out->count, r->keep, save_to_come, *doomed);
+	else
+		rc = ck_fail_nomem(err, out->count * sizeof(*steps));
 	free(steps);
-	free(doomed);
 	return rc;
 }
 
-int ck_rotation_unpublish(struct ck_rotation *r, bool save_to_come, struct ck_error *err)
+/*
+ * Un-publish what has to go, then unlink it. All goes by one listing, which showed that the run is ours: it was
+ * made an instant ago.
+ */
+static int rotate(struct ck_rotation *r, const struct ck_names *names, bool save_to_come,
+		  struct ck_error *err)
 {
 	struct ck_catalog catalog = {0};
-	int rc = ck_catalog_load(r->io, r->dir, &catalog, err);
+	bool *doomed = NULL;
+	int rc = decide(r, names, save_to_come, &catalog, &doomed, err);
 
-	if (!rc && !r->sized_up)
-		rc = size_up(r, &catalog, err);
-	if (!rc)
-		rc = unpublish_all(r, &catalog, save_to_come, err);
+	for (size_t i = catalog.count; !rc && i-- > 0;)
+		if (doomed[i])
+			rc = ck_unpublish(r->io, r->dir, catalog.steps[i], err);
+	for (size_t i = catalog.count; !rc && i-- > 0;)
+		if (doomed[i])
+			rc = ck_unpublished_remove(r->io, r->dir, catalog.steps[i], err);
+	free(doomed);
 	ck_catalog_fini(&catalog);
 	return rc;
 }
 
-int ck_rotation_pin(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
+int ck_rotation_before(struct ck_rotation *r, struct ck_error *err)
+{
+	struct ck_names names = {0};
+	int rc = r->sized_up ? 0 : size_up(r, err);
+
+	if (!rc)
+		rc = ck_owner_list(r->io, r->dir, r->generation, &names, err);
+	if (!rc)
+		rc = rotate(r, &names, true, err);
+	if (!rc)
+		rc = ck_sweep_deleting(r->io, r->dir, &names, err);
+	if (!rc && r->committed)
+		rc = ck_sweep_fenced(r->io, r->dir, &names, r->generation, err);
+	ck_names_fini(&names);
+	if (!rc && r->trouble.code)
+		rc = ck_fail(err, r->trouble.code, "%s", r->trouble.text);
+	r->trouble.code = 0;
+	return rc;
+}
+
+static int pin(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
 {
 	bool due = r->keep_every && id.step / r->keep_every > r->last_step / r->keep_every;
 
@@ -111,7 +133,24 @@ int ck_rotation_pin(struct ck_rotation *r, struct ck_step_id id, struct ck_error
 	return due ? ck_pin(r->io, r->dir, id, err) : 0;
 }
 
-int ck_rotation_remove(struct ck_rotation *r, struct ck_error *err)
+int ck_rotation_after(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
 {
-	return ck_sweep(r->io, r->dir, r->generation, err);
+	struct ck_names names = {0};
+	int rc = pin(r, id, err);
+
+	r->protects = false;
+	r->committed = true;
+	/* Where more are kept, all that had to go went before the save. */
+	if (rc || r->keep > 1)
+		return rc;
+	rc = ck_owner_list(r->io, r->dir, r->generation, &names, err);
+	if (!rc)
+		rc = rotate(r, &names, false, err);
+	ck_names_fini(&names);
+	return rc;
+}
+
+void ck_rotation_tidy(struct ck_rotation *r, struct ck_step_id id)
+{
+	ck_save_tidy(r->io, r->dir, id, &r->trouble);
 }

@@ -25,6 +25,9 @@ struct ck_rotation {
 	uint64_t last_step;  /* of the run's newest checkpoint before the one to come */
 	bool protects;       /* `protected_id` was resumed from, and nothing is committed since */
 	struct ck_step_id protected_id;
+	bool committed;          /* this generation has committed one */
+	bool noted;              /* run.json is known to say that there was a commit */
+	struct ck_error trouble; /* of ck_rotation_tidy, not told yet */
 };
 
 void ck_rotation_fini(struct ck_rotation *rotation);
@@ -33,15 +36,19 @@ void ck_rotation_fini(struct ck_rotation *rotation);
 int ck_rotation_mark_bad(struct ck_rotation *rotation, struct ck_step_id id, struct ck_error *err);
 
 /*
- * Un-publish what has to go: before a save (save_to_come), or after its commit. Only renames, so that it is
- * quick; ck_rotation_remove unlinks. Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM.
+ * Before a save, when its staging directory has been made: look whether the run is still ours, un-publish and
+ * unlink what has to go, and what is left of former tries and of writers that were fenced.
+ * Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM; what ck_rotation_tidy met.
  */
-int ck_rotation_unpublish(struct ck_rotation *rotation, bool save_to_come, struct ck_error *err);
+int ck_rotation_before(struct ck_rotation *rotation, struct ck_error *err);
 
-/* After a commit: pin it, if it is the first at or after a multiple of keep_every. Returns 0; CK_EIO. */
-int ck_rotation_pin(struct ck_rotation *rotation, struct ck_step_id id, struct ck_error *err);
+/*
+ * After the commit of `id`: pin it, if it is the first at or after a multiple of keep_every; with keep 1 the one
+ * before it goes. Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM.
+ */
+int ck_rotation_after(struct ck_rotation *rotation, struct ck_step_id id, struct ck_error *err);
 
-/* Unlink what was un-published. Returns 0; CK_EIO. */
-int ck_rotation_remove(struct ck_rotation *rotation, struct ck_error *err);
+/* Later: unlink the records of `id`. What fails is told by the next ck_rotation_before. */
+void ck_rotation_tidy(struct ck_rotation *rotation, struct ck_step_id id);
 
 #endif

@@ -41,6 +41,7 @@ struct ck_save {
 	struct ck_rotation *rotation;
 
 	/* The background thread's, until the flag below it is set. */
+	char staging[PATH_MAX];
 	struct ck_error error;
 	struct ck_buf record; /* text */
 	_Atomic int written;  /* 0: not yet; 1: durable; < 0: failed */

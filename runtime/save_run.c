@@ -9,35 +9,33 @@
 #define FIRST_LOOK_MS 1000
 #define LOOK_MS 500
 
-/* Rank 0 before the first byte: room, staging directory, what it will be. */
+/* What fails beside the save itself does not end it. The first such failure is told. */
+static void warn(struct ck_save *save, const char *what, int rc, const struct ck_error *trouble)
+{
+	if (rc && !save->warning.code)
+		ck_fail(&save->warning, rc, "%s%s", what, trouble->text);
+}
+
+/* Rank 0, with its staging directory made and before the first byte: room, and what it will be. */
 static int announce(struct ck_save *save, struct ck_error *err)
 {
 	struct ck_error trouble = CK_ERROR_INIT;
-	int rc = ck_rotation_unpublish(save->rotation, true, &trouble);
+	int rc = ck_rotation_before(save->rotation, &trouble);
 
 	if (rc == CK_EFENCED)
 		return ck_fail(err, rc, "%s", trouble.text);
-	if (rc)
-		ck_fail(&save->warning, rc, "old checkpoints could not be deleted: %s",
-			trouble.text);
-	rc = ck_rotation_remove(save->rotation, &trouble);
-	if (rc)
-		ck_fail(&save->warning, rc, "old checkpoints could not be deleted: %s",
-			trouble.text);
-	return 0;
+	warn(save, "old checkpoints could not be deleted: ", rc, &trouble);
+	return ck_save_announce(save->io, save->dir, &save->head, err);
 }
 
 static int write_shard(struct ck_save *save, struct ck_error *err)
 {
 	struct ck_step_id id = save->head.id;
 	struct ck_record record = {0};
-	char staging[PATH_MAX];
-	int rc = save->rotation ? announce(save, err) : 0;
+	int rc = ck_save_begin(save->io, save->dir, id, save->staging, err);
 
-	if (!rc)
-		rc = ck_save_begin(save->io, save->dir, id, staging, err);
 	if (!rc && save->rotation)
-		rc = ck_save_announce(save->io, save->dir, &save->head, err);
+		rc = announce(save, err);
 	if (!rc)
 		rc = ck_save_write(save->io, save->dir, id, save->head.save_id, save->rank,
 				   &save->plan, save->flat, &save->options, &record, err);
@@ -62,37 +60,33 @@ static int wait_for_all(struct ck_save *save, struct ck_error *err)
 static int commit(struct ck_save *save, struct ck_error *err)
 {
 	struct ck_manifest manifest = save->head;
-	struct ck_error warning;
+	struct ck_error trouble = CK_ERROR_INIT;
 	int rc = ck_records_take(save->records, &manifest.files, &manifest.nfiles, err);
 
 	if (rc)
 		return rc;
-	rc = ck_save_commit(save->io, save->dir, &manifest, &warning, err);
-	if (!rc && !save->warning.code)
-		save->warning = warning;
+	rc = ck_commit_directory(save->io, save->dir, save->staging, &manifest,
+				 manifest.id.generation, &trouble, err);
+	warn(save, "", trouble.code, &trouble);
 	for (size_t i = 0; i < manifest.nfiles; i++)
 		free(manifest.files[i].chunk_crc32);
 	free(manifest.files);
 	return rc;
 }
 
-/* Rank 0, after the commit: records and what has become too old. */
-static void clear_up(struct ck_save *save)
+/* Rank 0, after the commit: what run.json says, and what has become too old. */
+static void conclude(struct ck_save *save)
 {
 	struct ck_error trouble = CK_ERROR_INIT;
-	int rc = ck_save_tidy(save->io, save->dir, save->head.id, &trouble);
+	struct ck_rotation *rotation = save->rotation;
+	int rc = 0;
 
-	save->rotation->protects = false;
-	if (!rc)
-		rc = ck_sweep_fenced(save->io, save->dir, save->head.id.generation, &trouble);
-	if (!rc)
-		rc = ck_rotation_pin(save->rotation, save->head.id, &trouble);
-	if (!rc)
-		rc = ck_rotation_unpublish(save->rotation, false, &trouble);
-	if (!rc)
-		rc = ck_rotation_remove(save->rotation, &trouble);
-	if (rc && !save->warning.code)
-		ck_fail(&save->warning, rc, "clearing up: %s", trouble.text);
+	if (!rotation->noted)
+		rc = ck_run_set_committed(save->io, save->dir, &trouble);
+	rotation->noted = !rc;
+	warn(save, "", rc, &trouble);
+	rc = ck_rotation_after(rotation, save->head.id, &trouble);
+	warn(save, "clearing up: ", rc, &trouble);
 }
 
 /* Rank 0: bring the save to its end, one way or the other. */
@@ -103,11 +97,26 @@ static int end(struct ck_save *save, struct ck_error *err)
 	if (!rc)
 		rc = commit(save, err);
 	if (!rc)
-		clear_up(save);
+		conclude(save);
 	else if (rc != CK_EFENCED &&
 		 rc != CK_EPEER) /* who is fenced or alone touches nothing more */
 		ck_save_abandon(save->io, save->dir, save->head.id, NULL);
 	return rc;
+}
+
+/*
+ * Rank 0: bring it to its end, and let it be known; nobody waits for the records to go, of which there are as many
+ * as ranks. The save is the training thread's by then: it may be gone.
+ */
+static void end_and_tidy(struct ck_save *save)
+{
+	struct ck_rotation *rotation = save->rotation;
+	struct ck_step_id id = save->head.id;
+	int rc = end(save, &save->outcome);
+
+	atomic_store(&save->ended, rc ? rc : 1);
+	if (!rc)
+		ck_rotation_tidy(rotation, id);
 }
 
 void ck_save_run(void *arg)
@@ -123,8 +132,6 @@ void ck_save_run(void *arg)
 			       save->record.len);
 	/* From here on the save of a rank other than 0 belongs to the training thread. */
 	atomic_store(&save->written, rc ? rc : 1);
-	if (records) {
-		rc = end(save, &save->outcome);
-		atomic_store(&save->ended, rc ? rc : 1);
-	}
+	if (records)
+		end_and_tidy(save);
 }

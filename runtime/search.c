@@ -217,11 +217,16 @@ static enum ck_level level_for(const ckpt *ck, const struct ck_manifest *m)
 /* The claims before ours, newest first; at most CK_NO_PROGRESS. Returns how many. */
 static size_t load_claims(const ckpt *ck, struct ck_claim *out)
 {
-	size_t count = 0;
+	uint64_t *generations;
+	size_t ngenerations, count = 0;
 
-	for (uint64_t g = ck->generation - 1; g > 0 && count < CK_NO_PROGRESS; g--)
-		if (ck_claim_load(ck->io, ck->set.dir, g, &out[count], NULL) == 0)
+	if (ck_generations_load(ck->io, ck->set.dir, &generations, &ngenerations, NULL))
+		return 0;
+	for (size_t i = 0; i < ngenerations && count < CK_NO_PROGRESS; i++)
+		if (generations[i] < ck->generation &&
+		    ck_claim_load(ck->io, ck->set.dir, generations[i], &out[count], NULL) == 0)
 			count++;
+	free(generations);
 	return count;
 }
 

@@ -105,6 +105,18 @@ void make_generation(const char *dir, uint64_t generation)
 		ok(false, "a generation can be made: %s", err.text);
 }
 
+int sweep_now(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err)
+{
+	struct ck_names names;
+	int rc = ck_io_list(io, dir, &names, err);
+
+	if (rc)
+		return rc;
+	rc = ck_sweep(io, dir, &names, generation, err);
+	ck_names_fini(&names);
+	return rc;
+}
+
 /* --- the state --- */
 
 struct ck_manifest state_manifest(struct ck_step_id id, uint32_t world)

@@ -34,6 +34,9 @@ void make_run(const char *dir);
 /* One more generation, by mkdir alone. */
 void make_generation(const char *dir, uint64_t generation);
 
+/* ck_sweep by a listing made now. */
+int sweep_now(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_error *err);
+
 /*
  * The state of the tests: "params" F32 [10 * world], flat, ten elements a rank; "w" F32 [4 * world,
  * 3], four rows a rank, rank 0's as two blocks (so it has two files); "scale" F64, a scalar that

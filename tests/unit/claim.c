@@ -164,8 +164,69 @@ static void test_take_failures(void)
 	like(err.text, "No space left on device", "the text");
 	is_u64(claim.generation, 2, "the claim is untouched");
 	ck_io_fault_free(fault);
+	ok(!exists_in(dir, ".gen-3"), "its number is given back");
 	is_int(ck_claim_take(&ck_io_posix, dir, &claim, &err), 0, "the next attempt");
-	is_u64(claim.generation, 4, "leaves a gap");
+	is_u64(claim.generation, 3, "gets it");
+}
+
+/* Each call of a claim fails in turn: nothing may stay that fences the owner. */
+static void test_nothing_left(void)
+{
+	static const char *const rules[] = {
+		"mkdir:.gen-2:errno=ENOSPC",
+		"open:claim.json*:errno=ENOSPC",
+		"pwrite:claim.json*:errno=ENOSPC",
+		"fsync:claim.json*:errno=EIO",
+		"rename:claim.json:errno=EIO",
+		"rename:claim.json:errno=EIO:done=1",
+		"fsync:*/.gen-2/:errno=EIO",
+		"fsync:*/:errno=EIO:after=1",
+		"open:claim.json*:errno=EDQUOT;unlink:*:errno=EIO:times=1",
+	};
+
+	for (size_t i = 0; i < ROWS(rules); i++) {
+		const char *dir = test_tmpdir();
+		struct ck_claim claim = {.time = 1764448670};
+		struct ck_error err = CK_ERROR_INIT;
+		struct ck_io_fault *fault;
+
+		make_run(dir);
+		is_int(ck_io_fault_new(&fault, &ck_io_posix, rules[i], &err), 0, "%s", rules[i]);
+		is_int(ck_claim_take(ck_io_fault_io(fault), dir, &claim, &err), CK_EIO,
+		       "%s: no claim", rules[i]);
+		is_int(ck_owner_check(&ck_io_posix, dir, 1, &err), 0, "%s: the owner stays: %s",
+		       rules[i], err.text);
+		ck_io_fault_free(fault);
+	}
+}
+
+static void test_owner_load(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_claim owner = {.pid = 9};
+
+	is_int(ck_owner_load(&ck_io_posix, in_dir(dir, "none"), &owner, &err), CK_ENOENT,
+	       "no directory");
+	is_int(ck_owner_load(&ck_io_posix, dir, &owner, &err), CK_ENOENT, "an empty one");
+	like(err.text, "no program has opened this run yet", "the text");
+	make_generation(dir, 3);
+	put_file(in_dir(dir, ".gen-9"), "somebody's notes");
+	is_int(ck_owner_load(&ck_io_posix, dir, &owner, &err), CK_ENOENT,
+	       "nothing but look-alikes");
+	is_u64(owner.pid, 9, "the output is untouched");
+
+	put_file(in_dir(dir, ".gen-3/claim.json"), CLAIM("\"\"", "null", "[]"));
+	make_generation(dir, 5);
+	is_int(ck_owner_load(&ck_io_posix, dir, &owner, &err), 0,
+	       "one who never wrote its claim hides nobody: %s", err.text);
+	is_u64(owner.pid, 12, "the last one who did is the owner");
+	ck_claim_fini(&owner);
+
+	put_file(in_dir(dir, ".gen-5/claim.json"), "");
+	is_int(ck_owner_load(&ck_io_posix, dir, &owner, &err), CK_EFORMAT,
+	       "an empty claim may be anybody's");
+	like(err.text, ".gen-5/claim.json: not JSON", "the text");
 }
 
 static void test_owner(void)
@@ -221,6 +282,8 @@ int main(void)
 	test_print();
 	test_take();
 	test_take_failures();
+	test_nothing_left();
+	test_owner_load();
 	test_owner();
 	test_race();
 	return done_testing();

@@ -179,7 +179,7 @@ static void take_over(const char *dir, const char *when)
 
 	if (ck_claim_take(&ck_io_posix, dir, &claim, &err) ||
 	    ck_salvage(&ck_io_posix, dir, claim.generation, &salvaged, &err) ||
-	    ck_sweep(&ck_io_posix, dir, claim.generation, &err) ||
+	    sweep_now(&ck_io_posix, dir, claim.generation, &err) ||
 	    ck_io_list(&ck_io_posix, dir, &names, &err))
 		ok(false, "%s: taken over: %s", when, err.text);
 	for (size_t i = 0; i < names.count; i++)

@@ -82,7 +82,6 @@ static const char order_of_first_save[] =
 	"readdir <run>\n"
 	"fsync save.json\n"
 	"rename save.json\n"
-	"fsync .saving-0000000007.g1\n"
 	/* files first, then the record that says they are on disk */
 	"fsync rank-00000.0.safetensors\n"
 	"fsync rank-00000.1.safetensors\n"

@@ -43,7 +43,7 @@ static size_t salvage(const char *dir)
 	is_int(ck_salvage(&ck_io_posix, dir, 2, &salvaged, &err), 0, "salvage: %s", err.text);
 	count = salvaged.count;
 	ck_salvaged_fini(&salvaged);
-	is_int(ck_sweep(&ck_io_posix, dir, 2, &err), 0, "sweep: %s", err.text);
+	is_int(sweep_now(&ck_io_posix, dir, 2, &err), 0, "sweep: %s", err.text);
 	ok(!exists_in(dir, ".saving-0000000002.g1") && !exists_in(dir, ".salvage-0000000002.g1") &&
 		   !exists_in(dir, ".deleting-0000000002.g1"),
 	   "nothing is left over");

@@ -242,6 +242,61 @@ static void takeover(void)
 	is_int(run(START(4)), 0, "an owner that has ended is superseded without questions");
 }
 
+/* Who holds the run is asked of the newest claim that was written, not of a number alone. */
+static void takeover_of_a_number(void)
+{
+	struct hold hold;
+	char byte = 0;
+	int status = 0;
+	pid_t pid;
+
+	fresh_dir("number");
+	if (pipe(hold.ready) || pipe(hold.go))
+		ok(false, "pipes");
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		toy_run(2, &options, hold_open, &hold, toys, &text);
+		_exit(toys[0].code == 0 ? 0 : 1);
+	}
+	is_int(read(hold.ready[0], &byte, 1), 1, "another process has the run open");
+	with_fault("pwrite:claim.json*:errno=ENOSPC");
+	options.takeover = 1;
+	is_int(run(START(2)), CKPT_EIO, "no space for the claim of the one that takes over");
+	like(text.text, "No space left on device", "is said");
+	options.takeover = 0;
+	without_fault();
+	ok(!exists(".gen-2"), "and leaves no number");
+	if (mkdir(in_dir(dir, ".gen-2"), 0777))
+		ok(false, "a number without a claim");
+	is_int(run(START(2)), CKPT_EREFUSED, "a number without a claim hides no owner");
+	if (rmdir(in_dir(dir, ".gen-2")))
+		ok(false, "it goes");
+	is_int(write(hold.go[1], &byte, 1), 1, "the owner goes on");
+	waitpid(pid, &status, 0);
+	is_int(status, 0, "and commits");
+	is_str(steps(), "9.1", "its checkpoint is there");
+}
+
+static void claim_unreadable(void)
+{
+	static const char *const claims[] = {"", "{\"schema_version\": 2}"};
+
+	fresh_dir("unreadable");
+	is_int(run(START(2)), 0, "a run");
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+		put_file(in_dir(dir, ".gen-1/claim.json"), claims[i]);
+		is_int(run(START(4)), CKPT_EREFUSED, "a claim that cannot be read: refused");
+		like(text.text, ".gen-1/claim.json: ", "naming the file");
+		like(text.text, "when nobody does, take over with --ckpt-takeover",
+		     "and the way out");
+		ok(!exists(".gen-2"), "nothing is claimed");
+	}
+	options.takeover = 1;
+	is_int(run(START(4)), 0, "which opens it: %s", text.text);
+	is_str(steps(), "2.1 4.2", "and goes on");
+}
+
 /* ---- no space ---- */
 
 static void no_space(void)
@@ -367,6 +422,29 @@ static void timelines(void)
 	options.resume = "fresh";
 	is_int(run(START(100, 200, 300)), 0, "is abandoned");
 	is_str(steps(), "200.2 300.2", "its step 5000 does not outlive the new step 300");
+}
+
+/* Names like ours that are not: no word of them in each save, and they stay. */
+static void look_alikes(void)
+{
+	static const char *const files[] = {".gen-2", "step-0000000005.g1",
+					    ".deleting-0000000005.g1", ".saving-0000000005.g1"};
+
+	fresh_dir("alike");
+	options.keep = 2;
+	is_int(run(START(1, 2, 3)), 0, "a run");
+	for (size_t i = 0; i < 4; i++)
+		put_file(in_dir(dir, files[i]), "mine");
+	is_int(run(START(4, 6, 7, 8)), 0, "saves beside them: %s", text.text);
+	unlike(text.text, "warning", "not one word");
+	is_str(steps(), "5.1 7.3 8.3", "rotation goes on");
+	for (size_t i = 0; i < 4; i++)
+		ok(exists(files[i]), "%s stays", files[i]);
+	fresh_dir("directory");
+	if (mkdir(dir, 0777) || mkdir(in_dir(dir, "run.json"), 0777))
+		ok(false, "directories");
+	is_int(run(START(1)), CKPT_EFORMAT, "a directory for run.json: refused");
+	like(text.text, "run.json: is a directory, not a regular file", "saying so");
 }
 
 static void pins(void)
@@ -717,11 +795,14 @@ int main(void)
 	cut_before_the_commit();
 	fenced();
 	takeover();
+	takeover_of_a_number();
+	claim_unreadable();
 	no_space();
 	failures_in_a_row();
 	fail_error();
 	keep_one();
 	timelines();
+	look_alikes();
 	pins();
 	past_two_bad_ones();
 	resume_fresh();
