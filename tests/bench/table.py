@@ -4,8 +4,15 @@ A result is a dictionary: name, ratio, min, max, unit, n, what. A name may end i
 (limit, True when more is better), by the name without the shape. What misses its budget is marked.
 """
 import json
+from statistics import median
 
 KEYS = ("name", "ratio", "min", "max", "unit", "n")
+
+
+def result(name, unit, values, what):
+    """The result of a list of measured values."""
+    return {"name": name, "ratio": median(values), "min": min(values), "max": max(values), "unit": unit,
+            "n": len(values), "what": what}
 
 
 def heading():
@@ -30,3 +37,11 @@ def write(path, rows):
     with open(path, "w") as out:
         json.dump([{key: row[key] for key in KEYS} for row in rows], out, indent=1)
         out.write("\n")
+
+
+def memory_available():
+    with open("/proc/meminfo") as lines:
+        for text in lines:
+            if text.startswith("MemAvailable:"):
+                return int(text.split()[1]) * 1024
+    return 0
