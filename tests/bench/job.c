@@ -1,5 +1,5 @@
 /*
- * A job that saves and loads through <ckpt.h> when told: what tests/bench/run-peers compares others with.
+ * A job that saves and loads through <ckpt.h> when told, for tests/bench/run-peers.
  *
  *	job DIRECTORY RANKS MIB
  *
