@@ -171,7 +171,7 @@ asan tsan:
 
 SOURCES := $(wildcard lib/*.[ch] runtime/*.[ch] plugin/*.[ch] tests/*/*.[ch] tests/bench/lib/*.[ch] contrib/examples/*/*.[ch])
 lint:
-	tests/lint.sh $(SLURM_CFLAGS)
+	tests/lint.sh $(SLURM_CFLAGS) $(filter -DCK_HAVE_%,$(ALL_CFLAGS))
 format:
 	clang-format -i $(SOURCES)
 layers:
