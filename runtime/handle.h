@@ -21,6 +21,7 @@
 #include "records.h"
 #include "registry.h"
 #include "rotation.h"
+#include "room.h"
 #include "run.h"
 #include "settings.h"
 #include "shard.h"
@@ -78,6 +79,9 @@ struct ckpt {
 	uint64_t saves_started;
 	unsigned skipped; /* periodic saves that fell due meanwhile */
 	struct ck_stage stage;
+	const char *root;         /* where /proc and /sys are: "", but in tests */
+	struct ck_room room;      /* for staging, when it was last looked at */
+	bool direct_told;         /* that there is not enough */
 	struct ck_parcel *report; /* to rank 0; rank 0: its open receive */
 	bool listening;
 	struct ck_records *records;  /* rank 0 */
@@ -130,6 +134,10 @@ static inline bool ck_is_root(const ckpt *ck)
  * Returns 0; CKPT_EARG or CK_EITEM, the same on all ranks; CK_EPEER.
  */
 int ck_deal_refresh(ckpt *ck, struct ck_error *err);
+
+/* Its two halves: did this rank change nothing (local)? Merge, for whoever has agreed that one did (collective). */
+bool ck_deal_is_current(const ckpt *ck);
+int ck_deal_renew(ckpt *ck, struct ck_error *err);
 void ck_dealt_fini(struct ck_dealt *dealt);
 
 #endif

@@ -259,6 +259,9 @@ static int open_directory(ckpt *ck, struct ck_error *err)
 	}
 	if ((rc = ck_comm_agree(&ck->comm, rc, err)) || (rc = share_claim(ck, err)))
 		return rc;
+	if (ck->set.staging.mode == CK_STAGING_AUTO &&
+	    (rc = ck_room_ranks(&ck->comm, &ck_io_posix, ck->root, &ck->room.ranks, err)))
+		return rc;
 	rc = prepare_saves(ck, err);
 	if (!rc)
 		rc = ck_signals_install(ck->set.stop_signals, ck->set.save_signals, err);
@@ -311,6 +314,7 @@ int ckpt_open(ckpt **out, const struct ckpt_comm *comm, const struct ckpt_option
 	*out = ck;
 	if (!ck)
 		return CK_ENOMEM;
+	ck->root = "";
 	if (options && options->struct_size == sizeof(*options)) {
 		ck->log = options->log;
 		ck->log_arg = options->log_arg;

@@ -9,13 +9,20 @@ static uint64_t aligned(uint64_t bytes)
 	return (bytes + CK_STAGE_ALIGN - 1) / CK_STAGE_ALIGN * CK_STAGE_ALIGN;
 }
 
-int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct ck_error *err)
+uint64_t ck_stage_bytes(const struct ck_plan *plan)
 {
-	uint64_t needed = 0;
-	void *memory;
+	uint64_t bytes = 0;
 
 	for (size_t p = 0; p < plan->nparts; p++)
-		needed += aligned(plan->parts[p].bytes);
+		bytes += aligned(plan->parts[p].bytes);
+	return bytes;
+}
+
+/* Room for so many bytes: both numbers when there is none. */
+static int reserve(struct ck_stage *stage, uint64_t needed, struct ck_error *err)
+{
+	void *memory;
+
 	if (needed <= stage->bytes)
 		return 0;
 	memory = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,7 +57,7 @@ int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_
 		  struct ck_error *err)
 {
 	unsigned char *image;
-	int rc = ck_stage_reserve(stage, plan, err);
+	int rc = reserve(stage, ck_stage_bytes(plan), err);
 
 	image = stage->memory;
 	for (size_t p = 0; !rc && p < plan->nparts; p++) {
@@ -66,6 +73,33 @@ int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_
 		}
 		part->image = image;
 		image += aligned(part->bytes);
+	}
+	return rc;
+}
+
+int ck_stage_copy_some(struct ck_stage *stage, struct ck_plan *plan,
+		       const struct ck_registry *registry, struct ck_error *err)
+{
+	uint64_t used = 0, needed = 0;
+	int rc;
+
+	for (size_t p = 0; p < plan->nparts; p++)
+		for (size_t b = 0; b < plan->parts[p].nblocks; b++)
+			if (ck_registry_copier(registry, plan->parts[p].blocks[b].name))
+				needed += aligned(plan->parts[p].blocks[b].bytes);
+	rc = reserve(stage, needed, err);
+	for (size_t p = 0; !rc && p < plan->nparts; p++) {
+		for (size_t b = 0; !rc && b < plan->parts[p].nblocks; b++) {
+			struct ck_stored *block = &plan->parts[p].blocks[b];
+			const struct ckpt_copier *copier =
+				ck_registry_copier(registry, block->name);
+
+			if (!copier)
+				continue;
+			rc = copy_block(stage->memory + used, block, copier, err);
+			block->data = stage->memory + used;
+			used += aligned(block->bytes);
+		}
 	}
 	return rc;
 }

@@ -130,6 +130,21 @@ static bool goes_on(int code)
 	return code != CK_EPEER && code != CK_EFENCED;
 }
 
+/*
+ * Collective: save this step beside training. Where that is not possible it is over already, and *outcome is 0
+ * or why it failed.
+ */
+static int save_beside(ckpt *ck, uint64_t step, int *outcome, struct ck_error *err)
+{
+	int rc = ck_save_start(ck, step, true, err);
+
+	*outcome = 0;
+	if (rc || ck->save->staged)
+		return rc;
+	*outcome = ck_save_finish(ck, err);
+	return goes_on(*outcome) ? 0 : *outcome;
+}
+
 int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
 		  struct ck_error *err)
 {
@@ -182,7 +197,7 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	enum ck_urge what;
 	enum ck_why why;
 	unsigned detail;
-	int rc = ck_save_conclude(ck, said->result, err);
+	int outcome, rc = ck_save_conclude(ck, said->result, err);
 
 	ck_urge_unpack(said->urge, &what, &why, &detail);
 	if (!rc && what != CK_URGE_STOP)
@@ -195,7 +210,7 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 		return 0;
 	ck->saves_seen = ck_signals_saves();
 	ck->requests_seen = ck->requests ? ck_requests_saves(ck->requests) : 0;
-	return is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, err);
+	return is_saved(ck, step) ? 0 : save_beside(ck, step, &outcome, err);
 }
 
 /* Collective: one call's part of the agreement, and what follows from it. */
@@ -278,7 +293,7 @@ static int same_step(ckpt *ck, uint64_t step, struct ck_error *err)
 int ckpt_save(ckpt *ck, uint64_t step)
 {
 	struct ck_error err = CK_ERROR_INIT;
-	int rc;
+	int outcome = 0, rc;
 
 	if (is_over(ck, &rc))
 		return rc;
@@ -289,8 +304,9 @@ int ckpt_save(ckpt *ck, uint64_t step)
 		rc = same_step(ck, step, &err);
 	if (!rc) {
 		ck->step = step;
-		rc = is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, &err);
+		rc = is_saved(ck, step) ? 0 : save_beside(ck, step, &outcome, &err);
 	}
+	rc = rc ? rc : outcome;
 	ck->last_call_at = 0; /* the next gap is no step's length */
 	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }
@@ -319,11 +335,7 @@ int ckpt_prepare(ckpt *ck)
 		return rc < 0 ? rc : 0;
 	rc = settle(ck, &err);
 	if (!rc)
-		rc = ck_deal_refresh(ck, &err);
-	if (!rc) {
 		rc = ck_save_reserve(ck, &err);
-		rc = ck_comm_agree(&ck->comm, rc, &err);
-	}
 	return ck_keep(ck, rc, &err);
 }
 
