@@ -308,9 +308,10 @@ int ckpt_step(ckpt *ck, uint64_t step);
 
 /*
  * Begin a save of the state as it is now; a save under way is waited for first. The program may change its
- * memory when the call returns. Collective, with the same step on all ranks. Returns 0: the save is under way (ckpt_wait tells how it
- * ended; `step` saved already counts); without staging it is over, and a failure of it is returned; CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been
- * returned before.
+ * memory when the call returns. Collective, with the same step on all ranks. Returns 0: the save is under way
+ * (ckpt_wait tells how it ended; `step` saved already counts). Without staging it is over by then, and a
+ * failure of it is returned. CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been returned
+ * before.
  */
 int ckpt_save(ckpt *ck, uint64_t step);
 

@@ -92,9 +92,9 @@ struct ckpt {
 	double wall_clock_before; /* training time of earlier incarnations */
 	double last_save_at;
 	double stall_seconds; /* how long training waited for the last save */
-	double save_seconds;  /* of the last save; 0: none yet */
-	double last_call_at;  /* of ckpt_step; 0: not called yet */
-	double longest_gap;   /* between recent calls of it */
+	struct ck_save_times times;
+	double last_call_at; /* of ckpt_step; 0: not called yet */
+	double longest_gap;  /* between recent calls of it */
 	bool deadline_seen;
 	struct ck_end_time_query end_query;
 	double asked_at;
@@ -120,6 +120,12 @@ int ck_keep(ckpt *ck, int code, const struct ck_error *err);
 /* Rank 0: tell the plugin what to do with the job when the step ends. The reason is cut where it is long. */
 int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
 		  struct ck_error *err);
+
+/* Rank 0: must the save at a stop begin now, by the time limit? Slurm is asked before it is believed. */
+bool ck_deadline_reached(ckpt *ck);
+
+/* Rank 0: learn how long a save takes from the stop of the start before this one, if there was one. */
+void ck_deadline_recall(ckpt *ck);
 
 /* How this handle writes shards, and reads them when they are not in memory. */
 struct ck_shard_options ck_transfer_options(ckpt *ck);

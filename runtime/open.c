@@ -199,6 +199,7 @@ static int claim(ckpt *ck, struct ck_error *err)
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
+	ck_deadline_recall(ck);
 	salvage(ck);
 	return 0;
 }

@@ -136,12 +136,15 @@ static void say_notes(ckpt *ck)
 
 static void say_saved(ckpt *ck, const struct ck_save *save)
 {
-	char took[16], text[96];
+	double rate = save->took > 0 ? (double)save->most_bytes / save->took : 0;
+	char took[16], bytes[16], speed[16], text[96];
 
-	ck->save_seconds = save->took;
-	text[0] = '\0';
 	if (save->staged)
 		snprintf(text, sizeof(text), ", training waited %.0f ms", 1000 * ck->stall_seconds);
+	else
+		snprintf(text, sizeof(text), ", the largest rank %s at %s/s",
+			 ck_format_bytes(save->most_bytes, bytes),
+			 ck_format_bytes((uint64_t)rate, speed));
 	ck_log(ck, "saved step %" PRIu64 " in %s%s%s", save->head.id.step,
 	       ck_format_seconds(save->took, took), text,
 	       ck->skipped ? " (a save that fell due meanwhile was skipped)" : "");
@@ -193,6 +196,7 @@ static void close_save(ckpt *ck, int code)
 		ck->saved = save->head.id.step;
 		ck->has_saved = ck->saved_here = true;
 		ck->failed_saves = 0;
+		ck_save_times_add(&ck->times, save->took, save->most_bytes, !save->staged);
 		ck->last_failure[0] = '\0';
 		if (ck_is_root(ck))
 			say_saved(ck, save);

@@ -4,62 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "restore.h"
 #include "save.h"
 #include "signals.h"
 
-/* Slurm has this long to tell the end time; then the one known before counts. */
-#define ASK_SECONDS 3
 /* With --ckpt-fail=error. */
 #define FAILURES_MAX 3
-
-/* Rank 0: how long the save under way still needs, by the length of the last one. */
-static double rest_of_save(const ckpt *ck)
-{
-	double rest = ck->save ? ck->save_seconds - (ck_now() - ck->save->started) : 0;
-
-	return rest > 0 ? rest : 0;
-}
-
-/*
- * Rank 0: must the last save begin now? Limits get extended, so Slurm is asked once more before it is
- * believed; training goes on meanwhile.
- */
-static bool deadline_near(ckpt *ck)
-{
-	struct ck_deadline d = {
-		.now = (double)time(NULL),
-		.end = (double)ck->set.end_time,
-		.save = ck->save_seconds,
-		.rest = rest_of_save(ck),
-		.longest_gap = ck->longest_gap,
-		.calls_late =
-			ck->agreement.pace.same_call ? 1 : (unsigned)ck->agreement.pace.every + 1,
-		.margin = ck->set.margin_seconds,
-	};
-	int64_t end = 0;
-	int rc;
-
-	if (ck->deadline_seen || !ck_deadline_near(&d))
-		return ck->deadline_seen;
-	if (!ck->end_query.pid) {
-		if (!*ck->set.job.job_id ||
-		    ck_end_time_ask(&ck->end_query, ck->set.job.job_id, NULL))
-			return ck->deadline_seen = true;
-		ck->asked_at = ck_now();
-	}
-	rc = ck_end_time_answer(&ck->end_query, &end, NULL);
-	if (rc == 0 && ck_now() - ck->asked_at < ASK_SECONDS)
-		return false;
-	ck_end_time_forget(&ck->end_query);
-	if (rc == 1)
-		ck->set.end_time = end;
-	d.end = (double)ck->set.end_time;
-	ck->deadline_seen = ck_deadline_near(&d);
-	return ck->deadline_seen;
-}
 
 /* Rank 0: a periodic save, unless one is under way; then it is skipped and counted. */
 static bool interval_due(ckpt *ck, uint64_t step)
@@ -83,7 +34,7 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_REQUEST, 0);
 	if (stop)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
-	if (ck_is_root(ck) && deadline_near(ck))
+	if (ck_is_root(ck) && ck_deadline_reached(ck))
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
 	if (!ck->save && ck_signals_saves() != ck->saves_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
@@ -148,7 +99,13 @@ static int save_beside(ckpt *ck, uint64_t step, int *outcome, struct ck_error *e
 int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
 		  struct ck_error *err)
 {
-	struct ck_mark mark = {.want = want, .job = ck->set.job, .step = step};
+	struct ck_mark mark = {
+		.want = want,
+		.job = ck->set.job,
+		.step = step,
+		.save_ms = (uint64_t)(1000 * ck->times.all_seconds),
+		.save_bytes = ck->times.all_bytes,
+	};
 
 	snprintf(mark.reason, sizeof(mark.reason), "%s", reason);
 	return ck_mark_store(ck->io, ck->set.dir, ck->generation, &mark, err);

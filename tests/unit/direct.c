@@ -221,6 +221,51 @@ static void sizes(void)
 	unlike(text.text, "synchronous", "and nothing is told");
 }
 
+/* ---- stops ---- */
+
+static int stop_at_once(struct toy *toy)
+{
+	int rc = 0;
+
+	toy_train(toy, 1);
+	if (toy->rank == 1)
+		raise(SIGTERM);
+	for (int i = 0; i < 3 && !rc; i++)
+		rc = ckpt_step(toy->ck, 1);
+	return rc;
+}
+
+/* What rank 0 knows of how long a save takes. */
+static int recall(struct toy *toy)
+{
+	if (toy->rank == 0)
+		*(struct ck_save_times *)toy->arg = toy->ck->times;
+	return 0;
+}
+
+static void stops(void)
+{
+	struct ck_save_times times = {.longest = 0};
+
+	fresh_dir("stop");
+	options.staging = NULL;
+	run("fsync:rank-00001*:delay=100", stop_at_once, NULL);
+	for (int r = 0; r < RANKS; r++)
+		is_int(toys[r].code, CKPT_STOP, "rank %d stops", r);
+	like(text.text, " ms, the largest rank 8 KiB at ",
+	     "one line tells seconds, bytes and rate");
+	unlike(text.text, "training waited", "and not how long training waited");
+	toy_run(2, &options, recall, &times, toys, &text);
+	is_u64(times.all_bytes, 0, "another number of ranks does not go by it");
+	fresh_dir("stop-again");
+	run("fsync:rank-00001*:delay=100", stop_at_once, NULL);
+	toy_run(RANKS, &options, recall, &times, toys, &text);
+	is_u64(times.all_bytes, 8192, "the next start goes by the bytes");
+	ok(times.all_seconds >= 0.1 && times.all_seconds < 60, "and by the slowest rank: %g s",
+	   times.all_seconds);
+	ok(ck_save_times_expect(&times) >= 0.1, "for its own stop");
+}
+
 /* ---- memory ---- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -298,6 +343,7 @@ int main(void)
 	failures();
 	one_lacks_memory();
 	sizes();
+	stops();
 	memory();
 	return done_testing();
 }
