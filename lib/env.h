@@ -22,6 +22,7 @@
 #define CK_ENV_VERIFY "SLURM_CKPT_VERIFY"           /* auto, crc32, sha256 */
 #define CK_ENV_FAIL "SLURM_CKPT_FAIL"               /* warn, error */
 #define CK_ENV_WORLD "SLURM_CKPT_WORLD"             /* any, fixed */
+#define CK_ENV_STAGING "SLURM_CKPT_STAGING"         /* auto, off, bytes such as "2147483648B" */
 #define CK_ENV_TAKEOVER "SLURM_CKPT_TAKEOVER"       /* 1: supersede an owner that seems to run */
 #define CK_ENV_KEEP_EVERY \
 	"SLURM_CKPT_KEEP_EVERY" /* steps: pin the first checkpoint at or after each */

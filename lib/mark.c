@@ -57,6 +57,10 @@ int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_m
 		rc = ck_json_u64(where, tree, "step", CK_STEP_MAX, &mark.step, err);
 	if (!rc)
 		rc = ck_field_text(where, tree, "reason", mark.reason, sizeof(mark.reason), err);
+	if (!rc && ck_json_has(tree, "save_ms"))
+		rc = ck_json_u64(where, tree, "save_ms", CK_JSON_INT_MAX, &mark.save_ms, err);
+	if (!rc && ck_json_has(tree, "save_bytes"))
+		rc = ck_json_u64(where, tree, "save_bytes", CK_JSON_INT_MAX, &mark.save_bytes, err);
 	cJSON_Delete(tree);
 	if (!rc)
 		*out = mark;
@@ -70,6 +74,9 @@ static void print(const struct ck_mark *mark, struct ck_buf *out)
 	ck_field_print_job(out, &mark->job, false);
 	ck_buf_addf(out, ",\n\t\"step\": %" PRIu64 ",\n\t", mark->step);
 	ck_field_print_text(out, "reason", mark->reason);
+	if (mark->save_ms)
+		ck_buf_addf(out, ",\n\t\"save_ms\": %" PRIu64 ",\n\t\"save_bytes\": %" PRIu64,
+			    mark->save_ms, mark->save_bytes);
 	ck_buf_add_str(out, "\n}\n");
 }
 
@@ -111,8 +118,8 @@ int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
 	return rc;
 }
 
-static int load(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_mark *out,
-		struct ck_error *err)
+int ck_mark_load(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_mark *out,
+		 struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
 	char path[PATH_MAX], file[PATH_MAX];
@@ -145,7 +152,7 @@ int ck_mark_find(const struct ck_io *io, const char *dir, const struct ck_job *j
 	rc = ck_fail(&first, CK_ENOENT, "%s: no mark of job %s, restart %" PRIu64 ", step %s", dir,
 		     job->job_id, job->restart_count, job->step_id);
 	for (size_t i = 0; i < count; i++) {
-		int got = load(io, dir, generations[i], &mark, &why);
+		int got = ck_mark_load(io, dir, generations[i], &mark, &why);
 
 		if (!got && ck_job_equal(&mark.job, job)) {
 			*out = mark;

@@ -124,6 +124,9 @@ struct ck_mark {
 	struct ck_job job; /* nodes is not stored */
 	uint64_t step;
 	char reason[CK_SHORT_TEXT]; /* "signal 15", "time limit", "ckpt stop" */
+	/* The last save, made from the program's memory by all ranks at once; 0: there was none. */
+	uint64_t save_ms;
+	uint64_t save_bytes; /* of the rank that had most */
 };
 
 int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_mark *out,
@@ -131,6 +134,9 @@ int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_m
 int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_error *err);
 int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
 		  const struct ck_mark *mark, struct ck_error *err);
+/* The mark of a generation. Returns 0; CK_ENOENT; CK_EFORMAT; CK_EIO; CK_ENOMEM. */
+int ck_mark_load(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_mark *out,
+		 struct ck_error *err);
 /*
  * The mark of a job step: the first one, from the highest generation down, that names cluster,
  * job_id, restart_count and step_id of `job`. Returns 0; CK_ENOENT: none; CK_EIO or CK_EFORMAT:

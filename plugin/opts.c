@@ -13,7 +13,7 @@
 static const char *const names[CK_OPT_COUNT] = {
 	"ckpt",         "ckpt-dir",    "ckpt-name",       "ckpt-every", "ckpt-keep",
 	"ckpt-requeue", "ckpt-margin", "ckpt-resume",     "ckpt-from",  "ckpt-takeover",
-	"ckpt-verify",  "ckpt-fail",   "ckpt-keep-every", "ckpt-world",
+	"ckpt-verify",  "ckpt-fail",   "ckpt-keep-every", "ckpt-world", "ckpt-staging",
 };
 
 void ck_opts_init(struct ck_opts *opts)
@@ -121,6 +121,8 @@ static int set_choice(struct ck_opts *opts, enum ck_opt opt, const char *what, c
 		return set_word(what, text, fails, opts->fail, err);
 	case CK_OPT_WORLD:
 		return set_word(what, text, worlds, opts->world, err);
+	case CK_OPT_STAGING:
+		return ck_staging_parse(what, text, &opts->staging, err);
 	case CK_OPT_KEEP_EVERY:
 		return ck_parse_u64(what, text, 1, CK_STEP_MAX, &opts->keep_every, err);
 	default:
@@ -172,6 +174,15 @@ char *ck_opts_resume_text(const struct ck_resume *resume, char out[static 32])
 		snprintf(out, 32, "%" PRIu64, resume->step);
 	else
 		snprintf(out, 32, "%s", resume->mode == CK_RESUME_FRESH ? "fresh" : "auto");
+	return out;
+}
+
+char *ck_opts_staging_text(const struct ck_staging *staging, char out[static 32])
+{
+	if (staging->mode == CK_STAGING_MOST)
+		snprintf(out, 32, "%" PRIu64 "B", staging->most);
+	else
+		snprintf(out, 32, "%s", staging->mode == CK_STAGING_OFF ? "off" : "auto");
 	return out;
 }
 

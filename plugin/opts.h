@@ -14,6 +14,7 @@
 #include "choose.h"
 #include "error.h"
 #include "parse.h"
+#include "staging.h"
 
 enum ck_opt {
 	CK_OPT_CKPT = 0,   /* --ckpt[=on|off] */
@@ -30,6 +31,7 @@ enum ck_opt {
 	CK_OPT_FAIL,       /* --ckpt-fail=warn|error */
 	CK_OPT_KEEP_EVERY, /* --ckpt-keep-every=<steps> */
 	CK_OPT_WORLD,      /* --ckpt-world=any|fixed */
+	CK_OPT_STAGING,    /* --ckpt-staging=auto|off|<size> */
 	CK_OPT_COUNT
 };
 
@@ -53,6 +55,7 @@ struct ck_opts {
 	char fail[8];        /* the word */
 	char world[8];       /* the word */
 	uint64_t keep_every; /* steps */
+	struct ck_staging staging;
 };
 
 /* Nothing given, every value at its default ("" for dir and name). */
@@ -78,6 +81,8 @@ static inline bool ck_opts_has(const struct ck_opts *opts, enum ck_opt opt)
 
 /* "auto", "fresh" or the step into out. Returns out. */
 char *ck_opts_resume_text(const struct ck_resume *resume, char out[static 32]);
+/* "auto", "off" or "2147483648B" into out. Returns out. */
+char *ck_opts_staging_text(const struct ck_staging *staging, char out[static 32]);
 /* "1800s" or "500steps" into out. Returns out. */
 char *ck_opts_every_text(const struct ck_interval *every, char out[static 32]);
 

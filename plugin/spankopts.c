@@ -97,6 +97,8 @@ void ck_spankopts_register(spank_t spank)
 				       "[ckpt] keep one checkpoint per so many steps for good"},
 		[CK_OPT_WORLD] = {1, "any|fixed",
 				  "[ckpt] resume on any number of ranks, or the same"},
+		[CK_OPT_STAGING] = {1, "auto|off|size",
+				    "[ckpt] copy the state aside, of a rank at most so much"},
 	};
 
 	for (int opt = 0; opt < CK_OPT_COUNT; opt++) {

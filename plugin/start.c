@@ -183,6 +183,8 @@ static void set_choices(struct setter *s, const struct ck_opts *opts)
 	set(s, CK_ENV_VERIFY, ck_opts_has(opts, CK_OPT_VERIFY) ? opts->verify : NULL);
 	set(s, CK_ENV_WORLD, ck_opts_has(opts, CK_OPT_WORLD) ? opts->world : NULL);
 	set(s, CK_ENV_FAIL, ck_opts_has(opts, CK_OPT_FAIL) ? opts->fail : NULL);
+	set(s, CK_ENV_STAGING,
+	    ck_opts_has(opts, CK_OPT_STAGING) ? ck_opts_staging_text(&opts->staging, text) : NULL);
 	set_number(s, CK_ENV_KEEP_EVERY, ck_opts_has(opts, CK_OPT_KEEP_EVERY), opts->keep_every);
 }
 
@@ -215,7 +217,7 @@ int ck_start_env_clear(ck_start_set *setter, void *arg)
 		CK_ENV_KEEP,        CK_ENV_MARGIN, CK_ENV_END_TIME,    CK_ENV_SUBMIT_TIME,
 		CK_ENV_RUN_ID,      CK_ENV_RESUME, CK_ENV_RESUME_STEP, CK_ENV_REFUSED,
 		CK_ENV_RESUME_MODE, CK_ENV_FROM,   CK_ENV_TAKEOVER,    CK_ENV_VERIFY,
-		CK_ENV_FAIL,        CK_ENV_WORLD,  CK_ENV_KEEP_EVERY,
+		CK_ENV_FAIL,        CK_ENV_WORLD,  CK_ENV_KEEP_EVERY,  CK_ENV_STAGING,
 	};
 	struct setter s = {setter, arg, 0};
 

@@ -154,7 +154,9 @@ struct ckpt_options {
 		*verify;   /* "auto" (SHA-256 after a start, CRC-32 within it), "crc32", "sha256" */
 	const char *fail;  /* "warn"; "error": ckpt_step fails after 3 failed saves in a row */
 	const char *world; /* "any" number of ranks may resume; "fixed": only as many as saved */
-	int takeover;      /* 1: supersede an owner of the run that seems to be running */
+	const char *
+		staging; /* "auto"; "off": save from the program's memory while it waits; "2G" a rank at most */
+	int takeover;            /* 1: supersede an owner of the run that seems to be running */
 	const int *stop_signals; /* 0-terminated; default { SIGTERM, SIGUSR1, 0 }: save and stop */
 	const int *save_signals; /* 0-terminated; default { SIGUSR2, 0 }: save and go on */
 	/* Receives each message, one line without newline, on rank 0 only (default: stderr). */
@@ -269,8 +271,8 @@ int ckpt_set_flat(ckpt *ck, const char *name);
 int ckpt_set_user(ckpt *ck, const char *json);
 
 /*
- * Check the registrations of all ranks and reserve the memory that saves copy the state to, instead of at
- * the first save. To learn the sizes it gathers the state, so callbacks and copiers are called. A save under
+ * Check the registrations of all ranks and reserve the memory that saves copy the state to (unless
+ * options.staging or the memory forbids that), instead of at the first save. To learn the sizes it gathers the state, so callbacks and copiers are called. A save under
  * way is waited for. Collective. Returns 0; CKPT_EARG (a callback fails, too); CKPT_ENOMEM; CKPT_EFENCED;
  * CKPT_EPEER.
  */
@@ -294,7 +296,8 @@ int ckpt_restore(ckpt *ck, uint64_t *step);
 /*
  * Tell that `step` steps are completed; begin a save when it is time. Collective: all ranks call it
  * equally often, with the same number. Calling it again with the same number is fine. A save copies the
- * state aside and is written beside training; the program may change its memory when the call returns.
+ * state aside and is written beside training, or, where options.staging or the memory forbids that, is over
+ * before the call returns; then the program may change its memory.
  *
  * Returns 0: go on. CKPT_STOP: the state is saved; exit with CKPT_EXIT_REQUEUE (so, too, when this last
  * save has failed: the job resumes from an older one). CKPT_EFENCED, CKPT_EPEER: end the program. CKPT_EARG:
@@ -305,9 +308,10 @@ int ckpt_step(ckpt *ck, uint64_t step);
 
 /*
  * Begin a save of the state as it is now; a save under way is waited for first. The program may change its
- * memory when the call returns. Collective, with the same step on all ranks. Returns 0: the save is under way (ckpt_wait tells how it
- * ended; `step` saved already counts); CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been
- * returned before.
+ * memory when the call returns. Collective, with the same step on all ranks. Returns 0: the save is under way
+ * (ckpt_wait tells how it ended; `step` saved already counts). Without staging it is over by then, and a
+ * failure of it is returned. CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been returned
+ * before.
  */
 int ckpt_save(ckpt *ck, uint64_t step);
 

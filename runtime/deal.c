@@ -80,16 +80,17 @@ static int exchange(ckpt *ck, struct ck_buf *mine, struct ck_dealt *dealt, struc
 	return ck_comm_agree(&ck->comm, rc, err);
 }
 
-int ck_deal_refresh(ckpt *ck, struct ck_error *err)
+bool ck_deal_is_current(const ckpt *ck)
 {
-	uint64_t changed = !ck->dealt.valid || ck->dealt.version != ck->registry.version;
+	return ck->dealt.valid && ck->dealt.version == ck->registry.version;
+}
+
+int ck_deal_renew(ckpt *ck, struct ck_error *err)
+{
 	struct ck_dealt dealt = {.valid = true, .version = ck->registry.version};
 	struct ck_buf mine = CK_BUF_INIT;
-	int rc = ck_comm_allreduce_max(&ck->comm, &changed, 1, err);
+	int rc = ck_item_list_pack(&ck->registry.list, &mine, err);
 
-	if (rc || !changed)
-		return rc;
-	rc = ck_item_list_pack(&ck->registry.list, &mine, err);
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc)
 		rc = exchange(ck, &mine, &dealt, err);
@@ -101,4 +102,12 @@ int ck_deal_refresh(ckpt *ck, struct ck_error *err)
 	ck_dealt_fini(&ck->dealt);
 	ck->dealt = dealt;
 	return 0;
+}
+
+int ck_deal_refresh(ckpt *ck, struct ck_error *err)
+{
+	uint64_t changed = !ck_deal_is_current(ck);
+	int rc = ck_comm_allreduce_max(&ck->comm, &changed, 1, err);
+
+	return rc || !changed ? rc : ck_deal_renew(ck, err);
 }

@@ -21,6 +21,7 @@
 #include "records.h"
 #include "registry.h"
 #include "rotation.h"
+#include "room.h"
 #include "run.h"
 #include "settings.h"
 #include "shard.h"
@@ -79,6 +80,9 @@ struct ckpt {
 	uint64_t saves_started;
 	unsigned skipped; /* periodic saves that fell due meanwhile */
 	struct ck_stage stage;
+	const char *root;         /* where /proc and /sys are: "", but in tests */
+	struct ck_room room;      /* for staging, when it was last looked at */
+	bool direct_told;         /* that there is not enough */
 	struct ck_parcel *report; /* to rank 0; rank 0: its open receive */
 	bool listening;
 	struct ck_records *records;  /* rank 0 */
@@ -89,9 +93,9 @@ struct ckpt {
 	double wall_clock_before; /* training time of earlier incarnations */
 	double last_save_at;
 	double stall_seconds; /* how long training waited for the last save */
-	double save_seconds;  /* of the last save; 0: none yet */
-	double last_call_at;  /* of ckpt_step; 0: not called yet */
-	double longest_gap;   /* between recent calls of it */
+	struct ck_save_times times;
+	double last_call_at; /* of ckpt_step; 0: not called yet */
+	double longest_gap;  /* between recent calls of it */
 	bool deadline_seen;
 	struct ck_end_time_query end_query;
 	double asked_at;
@@ -118,6 +122,12 @@ int ck_keep(ckpt *ck, int code, const struct ck_error *err);
 int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
 		  struct ck_error *err);
 
+/* Rank 0: must the save at a stop begin now, by the time limit? Slurm is asked before it is believed. */
+bool ck_deadline_reached(ckpt *ck);
+
+/* Rank 0: learn how long a save takes from the stop of the start before this one, if there was one. */
+void ck_deadline_recall(ckpt *ck);
+
 /* How this handle writes shards, and reads them when they are not in memory. */
 struct ck_shard_options ck_transfer_options(ckpt *ck);
 
@@ -131,6 +141,10 @@ static inline bool ck_is_root(const ckpt *ck)
  * Returns 0; CKPT_EARG or CK_EITEM, the same on all ranks; CK_EPEER.
  */
 int ck_deal_refresh(ckpt *ck, struct ck_error *err);
+
+/* Its two halves: did this rank change nothing (local)? Merge, for whoever has agreed that one did (collective). */
+bool ck_deal_is_current(const ckpt *ck);
+int ck_deal_renew(ckpt *ck, struct ck_error *err);
 void ck_dealt_fini(struct ck_dealt *dealt);
 
 #endif

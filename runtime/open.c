@@ -208,6 +208,7 @@ static int claim(ckpt *ck, struct ck_error *err)
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
+	ck_deadline_recall(ck);
 	salvage(ck);
 	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */
 	return ck_dirfile_list(ck->io, ck->set.dir, &ck->found, err);
@@ -269,6 +270,9 @@ static int open_directory(ckpt *ck, struct ck_error *err)
 	}
 	if ((rc = ck_comm_agree(&ck->comm, rc, err)) || (rc = share_claim(ck, err)))
 		return rc;
+	if (ck->set.staging.mode == CK_STAGING_AUTO &&
+	    (rc = ck_room_ranks(&ck->comm, &ck_io_posix, ck->root, &ck->room.ranks, err)))
+		return rc;
 	rc = prepare_saves(ck, err);
 	if (!rc)
 		rc = ck_signals_install(ck->set.stop_signals, ck->set.save_signals, err);
@@ -321,6 +325,7 @@ int ckpt_open(ckpt **out, const struct ckpt_comm *comm, const struct ckpt_option
 	*out = ck;
 	if (!ck)
 		return CK_ENOMEM;
+	ck->root = "";
 	if (options && options->struct_size == sizeof(*options)) {
 		ck->log = options->log;
 		ck->log_arg = options->log_arg;

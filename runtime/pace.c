@@ -54,6 +54,29 @@ bool ck_interval_due(const struct ck_interval *every, double now, double last_sa
 	return every->seconds && now - last_save >= (double)every->seconds;
 }
 
+void ck_save_times_add(struct ck_save_times *times, double seconds, uint64_t bytes, bool waited)
+{
+	times->longest *= 0.9;
+	if (seconds > times->longest)
+		times->longest = seconds;
+	times->bytes = bytes;
+	if (waited && bytes) {
+		times->all_seconds = seconds;
+		times->all_bytes = bytes;
+	}
+}
+
+double ck_save_times_expect(const struct ck_save_times *times)
+{
+	if (!times->all_bytes)
+		return times->longest;
+	if (!times->bytes)
+		return times->all_seconds;
+	if (times->bytes / 2 > times->all_bytes)
+		return times->longest > times->all_seconds ? times->longest : times->all_seconds;
+	return times->all_seconds * ((double)times->bytes / (double)times->all_bytes);
+}
+
 bool ck_deadline_near(const struct ck_deadline *d)
 {
 	double needed = 1.5 * d->save + d->rest + d->calls_late * d->longest_gap + d->margin;

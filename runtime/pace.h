@@ -50,6 +50,24 @@ char *ck_why_text(enum ck_why why, unsigned detail, char out[static 64]);
 bool ck_interval_due(const struct ck_interval *every, double now, double last_save,
 		     uint64_t steps_since);
 
+/* What saves have taken so far. */
+struct ck_save_times {
+	double longest; /* seconds of the longest recent one: it fades by a tenth with each */
+	uint64_t bytes; /* of the last one's largest rank; 0: none in this start */
+	double all_seconds; /* of the last one made while the program waited, by all CPUs of all ranks */
+	uint64_t all_bytes; /* of its largest rank; 0: none is known */
+};
+
+/* One has ended well. */
+void ck_save_times_add(struct ck_save_times *times, double seconds, uint64_t bytes, bool waited);
+
+/*
+ * How many seconds will the save at a stop take? At the rate of the last one for which the program waited (of
+ * its largest rank: the ranks write side by side); a much smaller state has told little. The longest
+ * recent save without one; 0 when nothing is known.
+ */
+double ck_save_times_expect(const struct ck_save_times *times);
+
 /* What the deadline rule knows; seconds. */
 struct ck_deadline {
 	double now, end;     /* of one clock; end <= 0: no time limit */

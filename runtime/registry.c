@@ -133,14 +133,6 @@ const struct ckpt_copier *ck_registry_copier(const struct ck_registry *registry,
 	return &registry->behind[item].copier;
 }
 
-bool ck_registry_has_copiers(const struct ck_registry *registry)
-{
-	for (size_t i = 0; i < registry->list.count; i++)
-		if (registry->behind[i].copier.read)
-			return true;
-	return false;
-}
-
 size_t ck_registry_find(const struct ck_registry *registry, const char *name)
 {
 	/* Looking up makes the list's index, which is no change of the list. */

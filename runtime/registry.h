@@ -42,7 +42,6 @@ int ck_registry_set_copier(struct ck_registry *registry, const char *name,
 			   const struct ckpt_copier *copier, struct ck_error *err);
 /* The copier of an item by name, NULL for plain memory. */
 const struct ckpt_copier *ck_registry_copier(const struct ck_registry *registry, const char *name);
-bool ck_registry_has_copiers(const struct ck_registry *registry);
 
 /* Index of an item by name, or list.count. */
 size_t ck_registry_find(const struct ck_registry *registry, const char *name);

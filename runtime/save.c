@@ -1,4 +1,4 @@
-/* The training thread's side of a save: gather, copy aside, pass messages, learn how it ended. */
+/* The training thread's side of a save under way: pass messages, learn how it ended. */
 #include "save.h"
 
 #include <inttypes.h>
@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "parallel.h"
-
-#define WRITER "slurm-ckpt " CK_VERSION
 
 /* A report to rank 0: this, then the text of the record or of the failure. */
 struct report {
@@ -20,61 +15,7 @@ struct report {
 
 #define REPORT_IN_FILE 1 /* the record is too long for a message: read the file */
 
-/* ---- starting ---- */
-
-/* Alike on all ranks without a message: the claim's nonce and the save's number. */
-static int make_save_id(const ckpt *ck, struct ck_save *save, struct ck_error *err)
-{
-	char seed[CK_RUN_ID_HEX + 64], hex[CK_SHA256_HEX + 1];
-	int n = snprintf(seed, sizeof(seed), "%s %" PRIu64, ck->nonce, save->number);
-	int rc = ck_sha256_hex(seed, (size_t)n, hex, err);
-
-	if (!rc)
-		snprintf(save->head.save_id, sizeof(save->head.save_id), "%.*s", CK_RUN_ID_HEX,
-			 hex);
-	return rc;
-}
-
-static int describe(const ckpt *ck, struct ck_save *save, struct ck_error *err)
-{
-	struct ck_manifest *m = &save->head;
-
-	m->world_size = (uint32_t)ck->comm.table.size;
-	m->wall_clock_seconds = ck->wall_clock_before + ck_now() - ck->opened_at;
-	m->job = ck->set.job;
-	m->created = time(NULL);
-	strcpy(m->writer, WRITER);
-	strcpy(m->run_id, ck->run.run_id);
-	strcpy(m->run, ck->run.name);
-	m->items = ck->dealt.deal.table; /* stays as it is while a save is under way */
-	if (ck->user && !(m->user = strdup(ck->user)))
-		return ck_fail_nomem(err, strlen(ck->user));
-	return 0;
-}
-
-/* What this rank stores, as it is now. */
-static int gather(ckpt *ck, struct ck_save *save, bool staged, struct ck_error *err)
-{
-	const char *flat = ck->registry.list.flat;
-	size_t count = 0;
-	int rc;
-
-	if (flat && !(save->flat = strdup(flat)))
-		return ck_fail_nomem(err, strlen(flat));
-	if ((rc = make_save_id(ck, save, err)) ||
-	    (ck_is_root(ck) && (rc = describe(ck, save, err))))
-		return rc;
-	rc = ck_registry_stored(&ck->registry, &ck->dealt.duty, save->rank, &save->stored, &count,
-				&save->rank_bytes, &save->nrank_bytes, err);
-	if (!rc)
-		rc = ck_shard_plan(save->rank, (uint32_t)ck->comm.table.size, save->stored, count,
-				   &save->plan, err);
-	if (!rc && (staged || ck_registry_has_copiers(&ck->registry)))
-		rc = ck_stage_copy(&ck->stage, &save->plan, &ck->registry, err);
-	return rc;
-}
-
-static void save_free(struct ck_save *save)
+void ck_save_free(struct ck_save *save)
 {
 	ck_plan_fini(&save->plan);
 	ck_rank_bytes_free(save->rank_bytes, save->nrank_bytes);
@@ -83,64 +24,6 @@ static void save_free(struct ck_save *save)
 	free(save->flat);
 	free(save->head.user);
 	free(save);
-}
-
-int ck_save_reserve(ckpt *ck, struct ck_error *err)
-{
-	struct ck_save *save = calloc(1, sizeof(*save));
-	int rc;
-
-	if (!save)
-		return ck_fail_nomem(err, sizeof(*save));
-	save->rank = (uint32_t)ck->comm.table.rank;
-	rc = gather(ck, save, true, err);
-	save_free(save);
-	return rc;
-}
-
-/* A second thread where the rank has CPUs for it: one alone can be slower than the disk. */
-struct ck_shard_options ck_transfer_options(ckpt *ck)
-{
-	return (struct ck_shard_options){.threads = ck_parallel_cpus() >= 2 ? 2 : 1,
-					 .direct = true,
-					 .sha = ck->set.sha,
-					 .notes = &ck->notes};
-}
-
-int ck_save_start(ckpt *ck, uint64_t step, bool staged, struct ck_error *err)
-{
-	struct ck_save *save;
-	int rc = ck_deal_refresh(ck, err);
-
-	if (rc)
-		return rc;
-	save = calloc(1, sizeof(*save));
-	if (!save) /* the others have begun: there is no way back for this rank alone */
-		return ck_comm_die(&ck->comm, err, "rank %d: out of memory", ck->comm.table.rank);
-	save->io = ck->io;
-	save->dir = ck->set.dir;
-	save->options = ck_transfer_options(ck);
-	save->rank = (uint32_t)ck->comm.table.rank;
-	save->number = ++ck->saves_started;
-	save->head.id = (struct ck_step_id){.step = step, .generation = ck->generation};
-	save->started = ck->last_save_at = ck_now();
-	ck->tried = step;
-	ck->skipped = 0;
-	save->staged = staged;
-	save->refused = gather(ck, save, staged, &save->error);
-	if (ck_is_root(ck)) {
-		save->records = ck->records;
-		save->rotation = &ck->rotation;
-		ck_records_begin(ck->records, save->number, save->head.id, save->head.save_id);
-	}
-	ck->save = save;
-	ck->stall_seconds = ck_now() - save->started;
-	if (ck_background_post(ck->background, ck_save_run, save, err)) {
-		save_free(save);
-		ck->save = NULL;
-		return ck_comm_die(&ck->comm, err, "rank %d: out of memory", ck->comm.table.rank);
-	}
-	return 0;
 }
 
 /* ---- messages ---- */
@@ -253,12 +136,15 @@ static void say_notes(ckpt *ck)
 
 static void say_saved(ckpt *ck, const struct ck_save *save)
 {
-	char took[16], text[96];
+	double rate = save->took > 0 ? (double)save->most_bytes / save->took : 0;
+	char took[16], bytes[16], speed[16], text[96];
 
-	ck->save_seconds = save->took;
-	text[0] = '\0';
 	if (save->staged)
 		snprintf(text, sizeof(text), ", training waited %.0f ms", 1000 * ck->stall_seconds);
+	else
+		snprintf(text, sizeof(text), ", the largest rank %s at %s/s",
+			 ck_format_bytes(save->most_bytes, bytes),
+			 ck_format_bytes((uint64_t)rate, speed));
 	ck_log(ck, "saved step %" PRIu64 " in %s%s%s", save->head.id.step,
 	       ck_format_seconds(save->took, took), text,
 	       ck->skipped ? " (a save that fell due meanwhile was skipped)" : "");
@@ -310,11 +196,12 @@ static void close_save(ckpt *ck, int code)
 		ck->saved = save->head.id.step;
 		ck->has_saved = ck->saved_here = true;
 		ck->failed_saves = 0;
+		ck_save_times_add(&ck->times, save->took, save->most_bytes, !save->staged);
 		ck->last_failure[0] = '\0';
 		if (ck_is_root(ck))
 			say_saved(ck, save);
 	}
-	save_free(save);
+	ck_save_free(save);
 	ck->save = NULL;
 }
 
@@ -388,6 +275,6 @@ int ck_save_finish(ckpt *ck, struct ck_error *err)
 void ck_save_drop(ckpt *ck)
 {
 	if (ck->save)
-		save_free(ck->save);
+		ck_save_free(ck->save);
 	ck->save = NULL;
 }

@@ -37,6 +37,7 @@ struct ck_save {
 	int refused; /* the state could not even be gathered: why is in error */
 	double started;
 	bool staged;
+	uint64_t most_bytes;        /* of files of a rank, the largest of all ranks */
 	struct ck_records *records; /* rank 0's */
 	struct ck_rotation *rotation;
 
@@ -59,14 +60,18 @@ void ck_save_run(void *arg);
 /*
  * Begin a save of `step`. Collective; no save is under way.
  *
- *   staged  copy the state aside, so that the program may change it when the call returns; else it must
- *           not until ck_save_finish
+ *   staged  copy the state aside if --ckpt-staging and the memory of all ranks allow it (ck->save->staged says
+ *           whether they did), so that the program may change it when the call returns; else it must not until
+ *           ck_save_finish
  * Returns 0: a save is under way (what fails from here on, fails the save); the code of registrations
  * that do not fit, CK_EPEER.
  */
 int ck_save_start(ckpt *ck, uint64_t step, bool staged, struct ck_error *err);
 
-/* The memory that a staged save of the state as it is now would need. Local. Returns 0; CK_ENOMEM; CK_EARG. */
+/*
+ * Reserve the memory that a staged save of the state as it is now would need, if one is possible. Collective.
+ * Returns 0; CK_ENOMEM; CK_EARG (of a callback, too); CK_EPEER.
+ */
 int ck_save_reserve(ckpt *ck, struct ck_error *err);
 
 /* Move messages; local, never waits. Returns 0 or CK_EPEER. */
@@ -86,6 +91,9 @@ int ck_save_conclude(ckpt *ck, uint64_t result, struct ck_error *err);
  * text, alike on all ranks; CK_EPEER.
  */
 int ck_save_finish(ckpt *ck, struct ck_error *err);
+
+/* Neither a thread nor the handle has it any more. */
+void ck_save_free(struct ck_save *save);
 
 /* Free what is left of a save whose handle is dead. */
 void ck_save_drop(ckpt *ck);

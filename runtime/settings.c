@@ -220,6 +220,9 @@ static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *o
 		rc = load_words(get, sealed, options, out, err);
 	if (rc)
 		return rc;
+	text = pick(get, sealed, options->staging, "ckpt_options.staging", CK_ENV_STAGING, &what);
+	if (text && (rc = ck_staging_parse(what, text, &out->staging, err)))
+		return rc;
 	text = pick(get, sealed, options->from, "ckpt_options.from", CK_ENV_FROM, &what);
 	if (text && strlen(text) >= sizeof(out->from) - 4 * CK_NAME_MAX)
 		return ck_fail(err, CK_EARG, "%s: a path of %zu characters is too long", what,

@@ -15,6 +15,7 @@
 #include "manifest.h"
 #include "parse.h"
 #include "shard.h"
+#include "staging.h"
 
 #define CK_SIGNALS_MAX 16 /* of one kind, the closing 0 included */
 
@@ -32,8 +33,9 @@ struct ck_settings {
 	char from[PATH_MAX]; /* run or step directory to begin from, "" none */
 	bool level_asked;    /* verify with `level`, else as the case is */
 	enum ck_level level;
-	bool fail_error;     /* several failed saves in a row are an error */
-	bool world_fixed;    /* resume only with as many ranks as saved */
+	bool fail_error;  /* several failed saves in a row are an error */
+	bool world_fixed; /* resume only with as many ranks as saved */
+	struct ck_staging staging;
 	bool takeover;       /* supersede an owner that seems to run */
 	uint64_t keep_every; /* steps; 0: none */
 	enum ck_sha sha;     /* who computes SHA-256 */

@@ -17,14 +17,19 @@ static uint64_t aligned(uint64_t bytes)
 	return (bytes + CK_STAGE_ALIGN - 1) / CK_STAGE_ALIGN * CK_STAGE_ALIGN;
 }
 
-int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct ck_error *err)
+uint64_t ck_stage_bytes(const struct ck_plan *plan)
 {
-	uint64_t needed = 0;
-	void *memory;
+	uint64_t bytes = 0;
 
 	for (size_t p = 0; p < plan->nparts; p++)
-		needed += aligned(plan->parts[p].bytes);
-	needed = (needed + HUGE - 1) / HUGE * HUGE;
+		bytes += aligned(plan->parts[p].bytes);
+	return (bytes + HUGE - 1) / HUGE * HUGE;
+}
+
+int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, struct ck_error *err)
+{
+	void *memory;
+
 	if (needed <= stage->bytes)
 		return 0;
 	if (stage->memory) /* what is there is warm, and stays */
@@ -82,22 +87,29 @@ static void copy_all(struct copy *copy)
 	ck_parallel(copy->shares, copy_share, copy);
 }
 
-/* The program's copier works here and now; plain memory is noted for later. */
-static int take_block(struct copy *copy, unsigned char *to, struct ck_stored *block,
-		      const struct ckpt_copier *copier, struct ck_error *err)
+static int call_copier(unsigned char *to, struct ck_stored *block, const struct ckpt_copier *copier,
+		       struct ck_error *err)
 {
-	int answer = 0;
+	int answer = block->bytes ? copier->read(copier->arg, to, block->data, block->bytes) : 0;
 
-	if (copier && block->bytes) {
-		answer = copier->read(copier->arg, to, block->data, block->bytes);
-	} else if (block->bytes) {
-		copy->pieces[copy->npieces++] = (struct piece){to, block->data, block->bytes};
-		copy->bytes += block->bytes;
-	}
 	block->data = to;
 	return answer ? ck_fail(err, CK_EARG, "item '%s': the program's copier returned %d",
 				block->name, answer)
 		      : 0;
+}
+
+/* The program's copier works here and now; plain memory is noted for later. */
+static int take_block(struct copy *copy, unsigned char *to, struct ck_stored *block,
+		      const struct ckpt_copier *copier, struct ck_error *err)
+{
+	if (copier)
+		return call_copier(to, block, copier, err);
+	if (block->bytes) {
+		copy->pieces[copy->npieces++] = (struct piece){to, block->data, block->bytes};
+		copy->bytes += block->bytes;
+	}
+	block->data = to;
+	return 0;
 }
 
 static int take_part(struct copy *copy, unsigned char *image, struct ck_part *part,
@@ -122,7 +134,7 @@ int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_
 	struct copy copy = {.npieces = 0};
 	unsigned char *image;
 	size_t blocks = 0;
-	int rc = ck_stage_reserve(stage, plan, err);
+	int rc = ck_stage_reserve(stage, ck_stage_bytes(plan), err);
 
 	if (rc)
 		return rc;
@@ -139,6 +151,32 @@ int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_
 	if (!rc)
 		copy_all(&copy);
 	free(copy.pieces);
+	return rc;
+}
+
+int ck_stage_copy_some(struct ck_stage *stage, struct ck_plan *plan,
+		       const struct ck_registry *registry, struct ck_error *err)
+{
+	uint64_t used = 0, needed = 0;
+	int rc;
+
+	for (size_t p = 0; p < plan->nparts; p++)
+		for (size_t b = 0; b < plan->parts[p].nblocks; b++)
+			if (ck_registry_copier(registry, plan->parts[p].blocks[b].name))
+				needed += aligned(plan->parts[p].blocks[b].bytes);
+	rc = ck_stage_reserve(stage, needed, err);
+	for (size_t p = 0; !rc && p < plan->nparts; p++) {
+		for (size_t b = 0; !rc && b < plan->parts[p].nblocks; b++) {
+			struct ck_stored *block = &plan->parts[p].blocks[b];
+			const struct ckpt_copier *copier =
+				ck_registry_copier(registry, block->name);
+
+			if (!copier)
+				continue;
+			rc = call_copier(stage->memory + used, block, copier, err);
+			used += aligned(block->bytes);
+		}
+	}
 	return rc;
 }
 

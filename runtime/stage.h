@@ -1,6 +1,6 @@
 /*
  * The staging buffer: a copy of what a save writes, laid out as the part files, so that the program may
- * go on while it is written. Grown when needed, then used again and again.
+ * go on while it is written; or, for a save from the program's memory, of what only copiers reach. Grown when needed, then used again and again.
  */
 #ifndef CK_STAGE_H
 #define CK_STAGE_H
@@ -18,8 +18,11 @@ struct ck_stage {
 	size_t bytes;
 };
 
-/* Room for this plan; what is there is kept, and moved at most. Returns 0 or CK_ENOMEM: both numbers. */
-int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct ck_error *err);
+/* How many bytes of buffer the copy of a plan takes. */
+uint64_t ck_stage_bytes(const struct ck_plan *plan);
+
+/* Room for so many bytes; what is there is kept, and moved at most. Returns 0 or CK_ENOMEM: both numbers. */
+int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, struct ck_error *err);
 
 /*
  * Copy the plan's headers and blocks into the buffer, in as many threads as the task has CPUs; through the
@@ -28,6 +31,13 @@ int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct 
  */
 int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_registry *registry,
 		  struct ck_error *err);
+
+/*
+ * Copy only the blocks of items that have a copier, for a save from the program's memory.
+ * Returns 0; CK_ENOMEM; CK_EARG (a copier fails).
+ */
+int ck_stage_copy_some(struct ck_stage *stage, struct ck_plan *plan,
+		       const struct ck_registry *registry, struct ck_error *err);
 
 void ck_stage_fini(struct ck_stage *stage);
 

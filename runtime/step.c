@@ -4,62 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "restore.h"
 #include "save.h"
 #include "signals.h"
 
-/* Slurm has this long to tell the end time; then the one known before counts. */
-#define ASK_SECONDS 3
 /* With --ckpt-fail=error. */
 #define FAILURES_MAX 3
-
-/* Rank 0: how long the save under way still needs, by the length of the last one. */
-static double rest_of_save(const ckpt *ck)
-{
-	double rest = ck->save ? ck->save_seconds - (ck_now() - ck->save->started) : 0;
-
-	return rest > 0 ? rest : 0;
-}
-
-/*
- * Rank 0: must the last save begin now? Limits get extended, so Slurm is asked once more before it is
- * believed; training goes on meanwhile.
- */
-static bool deadline_near(ckpt *ck)
-{
-	struct ck_deadline d = {
-		.now = (double)time(NULL),
-		.end = (double)ck->set.end_time,
-		.save = ck->save_seconds,
-		.rest = rest_of_save(ck),
-		.longest_gap = ck->longest_gap,
-		.calls_late =
-			ck->agreement.pace.same_call ? 1 : (unsigned)ck->agreement.pace.every + 1,
-		.margin = ck->set.margin_seconds,
-	};
-	int64_t end = 0;
-	int rc;
-
-	if (ck->deadline_seen || !ck_deadline_near(&d))
-		return ck->deadline_seen;
-	if (!ck->end_query.pid) {
-		if (!*ck->set.job.job_id ||
-		    ck_end_time_ask(&ck->end_query, ck->set.job.job_id, NULL))
-			return ck->deadline_seen = true;
-		ck->asked_at = ck_now();
-	}
-	rc = ck_end_time_answer(&ck->end_query, &end, NULL);
-	if (rc == 0 && ck_now() - ck->asked_at < ASK_SECONDS)
-		return false;
-	ck_end_time_forget(&ck->end_query);
-	if (rc == 1)
-		ck->set.end_time = end;
-	d.end = (double)ck->set.end_time;
-	ck->deadline_seen = ck_deadline_near(&d);
-	return ck->deadline_seen;
-}
 
 /* Rank 0: a periodic save, unless one is under way; then it is skipped and counted. */
 static bool interval_due(ckpt *ck, uint64_t step)
@@ -83,7 +34,7 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_REQUEST, 0);
 	if (stop)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
-	if (ck_is_root(ck) && deadline_near(ck))
+	if (ck_is_root(ck) && ck_deadline_reached(ck))
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
 	if (!ck->save && ck_signals_saves() != ck->saves_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
@@ -130,10 +81,31 @@ static bool goes_on(int code)
 	return code != CK_EPEER && code != CK_EFENCED;
 }
 
+/*
+ * Collective: save this step beside training. Where that is not possible it is over already, and *outcome is 0
+ * or why it failed.
+ */
+static int save_beside(ckpt *ck, uint64_t step, int *outcome, struct ck_error *err)
+{
+	int rc = ck_save_start(ck, step, true, err);
+
+	*outcome = 0;
+	if (rc || ck->save->staged)
+		return rc;
+	*outcome = ck_save_finish(ck, err);
+	return goes_on(*outcome) ? 0 : *outcome;
+}
+
 int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *reason,
 		  struct ck_error *err)
 {
-	struct ck_mark mark = {.want = want, .job = ck->set.job, .step = step};
+	struct ck_mark mark = {
+		.want = want,
+		.job = ck->set.job,
+		.step = step,
+		.save_ms = (uint64_t)(1000 * ck->times.all_seconds),
+		.save_bytes = ck->times.all_bytes,
+	};
 
 	snprintf(mark.reason, sizeof(mark.reason), "%s", reason);
 	return ck_mark_store(ck->io, ck->set.dir, ck->generation, &mark, err);
@@ -182,7 +154,7 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	enum ck_urge what;
 	enum ck_why why;
 	unsigned detail;
-	int rc = ck_save_conclude(ck, said->result, err);
+	int outcome, rc = ck_save_conclude(ck, said->result, err);
 
 	ck_urge_unpack(said->urge, &what, &why, &detail);
 	if (!rc && what != CK_URGE_STOP)
@@ -195,7 +167,7 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 		return 0;
 	ck->saves_seen = ck_signals_saves();
 	ck->requests_seen = ck->requests ? ck_requests_saves(ck->requests) : 0;
-	return is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, err);
+	return is_saved(ck, step) ? 0 : save_beside(ck, step, &outcome, err);
 }
 
 /* Collective: one call's part of the agreement, and what follows from it. */
@@ -278,7 +250,7 @@ static int same_step(ckpt *ck, uint64_t step, struct ck_error *err)
 int ckpt_save(ckpt *ck, uint64_t step)
 {
 	struct ck_error err = CK_ERROR_INIT;
-	int rc;
+	int outcome = 0, rc;
 
 	if (is_over(ck, &rc))
 		return rc;
@@ -289,8 +261,9 @@ int ckpt_save(ckpt *ck, uint64_t step)
 		rc = same_step(ck, step, &err);
 	if (!rc) {
 		ck->step = step;
-		rc = is_saved(ck, step) ? 0 : ck_save_start(ck, step, true, &err);
+		rc = is_saved(ck, step) ? 0 : save_beside(ck, step, &outcome, &err);
 	}
+	rc = rc ? rc : outcome;
 	ck->last_call_at = 0; /* the next gap is no step's length */
 	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }
@@ -319,11 +292,7 @@ int ckpt_prepare(ckpt *ck)
 		return rc < 0 ? rc : 0;
 	rc = settle(ck, &err);
 	if (!rc)
-		rc = ck_deal_refresh(ck, &err);
-	if (!rc) {
 		rc = ck_save_reserve(ck, &err);
-		rc = ck_comm_agree(&ck->comm, rc, &err);
-	}
 	return ck_keep(ck, rc, &err);
 }
 

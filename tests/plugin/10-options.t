@@ -35,6 +35,8 @@ done <<'END'
 --ckpt-name=a/b --ckpt-name: a/b: .*a name has only letters
 --ckpt-requeue=-1 --ckpt-requeue: -1: 'no', or a number from 1
 --ckpt-margin=60 --ckpt-margin: 60: .*60s or 60min
+--ckpt-staging=on --ckpt-staging: on: not a size such as .*(or auto, or off)
+--ckpt-staging=512 --ckpt-staging: 512: a number needs a unit: 512M or 512G
 --ckpt-dir= --ckpt-dir: empty: a directory is wanted
 END
 refused "a script's line" '--ckpt-keep: 0: not between' sbatch forced.sh

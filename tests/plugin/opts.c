@@ -47,6 +47,10 @@ static void refuses(void)
 		{CK_OPT_FAIL, "stop", "--x: stop: warn or error is wanted"},
 		{CK_OPT_FAIL, NULL, "--x: empty: warn or error"},
 		{CK_OPT_WORLD, "8", "--x: 8: any or fixed is wanted"},
+		{CK_OPT_STAGING, NULL, "--x: no value: a size such as 512M"},
+		{CK_OPT_STAGING, "on",
+		 "--x: on: not a size such as 512M, 2G, 2GiB or 5GB (or auto, or off)"},
+		{CK_OPT_STAGING, "2", "--x: 2: a number needs a unit: 2M or 2G (or auto, or off)"},
 		{CK_OPT_KEEP_EVERY, "0", "--x: 0: not between 1 and"},
 		{CK_OPT_KEEP_EVERY, "1000steps", "not a whole number"},
 		{CK_OPT_COUNT, "x", "no such option"},
@@ -120,6 +124,12 @@ int main(void)
 	is_str(ck_opts_resume_text(&opts.resume, text), "fresh", "... as text");
 	is_int(ck_opts_set(&opts, CK_OPT_TAKEOVER, "", NULL, NULL), 0, "a takeover");
 	ok(opts.takeover, "... is on without a value");
+	is_str(ck_opts_staging_text(&opts.staging, text), "auto", "default of --ckpt-staging");
+	is_int(ck_opts_set(&opts, CK_OPT_STAGING, "", "off", NULL), 0, "no staging");
+	is_str(ck_opts_staging_text(&opts.staging, text), "off", "... as text");
+	is_int(ck_opts_set(&opts, CK_OPT_STAGING, "", "2G", NULL), 0, "so much staging");
+	is_str(ck_opts_staging_text(&opts.staging, text), "2147483648B", "... as text");
+	is_str(ck_opt_name(CK_OPT_STAGING), "ckpt-staging", "name of --ckpt-staging");
 	is_str(ck_opt_name(CK_OPT_CKPT), "ckpt", "name of --ckpt");
 	is_str(ck_opt_name(CK_OPT_KEEP_EVERY), "ckpt-keep-every", "name of --ckpt-keep-every");
 	is_str(ck_opt_name(CK_OPT_MARGIN), "ckpt-margin", "name of --ckpt-margin");

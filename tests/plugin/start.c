@@ -208,13 +208,14 @@ static void environment(void)
 	       "SLURM_CKPT_EVERY=1800s SLURM_CKPT_KEEP=3 SLURM_CKPT_MARGIN=60 SLURM_CKPT_END_TIME "
 	       "SLURM_CKPT_SUBMIT_TIME=1000 SLURM_CKPT_RESUME_MODE SLURM_CKPT_FROM "
 	       "SLURM_CKPT_TAKEOVER SLURM_CKPT_VERIFY SLURM_CKPT_WORLD SLURM_CKPT_FAIL "
-	       "SLURM_CKPT_KEEP_EVERY "
+	       "SLURM_CKPT_STAGING SLURM_CKPT_KEEP_EVERY "
 	       "SLURM_CKPT_RUN_ID=abc SLURM_CKPT_RESUME "
 	       "SLURM_CKPT_RESUME_STEP ",
 	       "... without a limit and a checkpoint");
 
 	ck_opts_set(&opts, CK_OPT_RESUME, "", "fresh", NULL);
 	ck_opts_set(&opts, CK_OPT_KEEP_EVERY, "", "1000", NULL);
+	ck_opts_set(&opts, CK_OPT_STAGING, "", "512M", NULL);
 	start.end = 5000;
 	start.has_resume = true;
 	start.resume = (struct ck_step_id){.step = 12, .generation = 3};
@@ -225,6 +226,7 @@ static void environment(void)
 	like(seen.text, "SLURM_CKPT_RESUME_STEP=12 ", "... and its step");
 	like(seen.text, "SLURM_CKPT_RESUME_MODE=fresh ", "with a choice");
 	like(seen.text, "SLURM_CKPT_KEEP_EVERY=1000 ", "with pins");
+	like(seen.text, "SLURM_CKPT_STAGING=536870912B ", "with a limit of staging");
 
 	seen = (struct seen){.stop_at = 3};
 	is_int(ck_start_env(&start, see, &seen), 5, "a setter that fails");

@@ -88,11 +88,12 @@ static int overwrite_at_once(struct toy *toy)
 	return rc ? rc : ckpt_wait(toy->ck);
 }
 
-static void torn_snapshot(void)
+static void torn_snapshot(const char *how)
 {
-	fresh_dir("torn");
+	fresh_dir(how);
 	with_fault("pwrite:*:delay=100", 3, overwrite_at_once, NULL);
-	is_int(toys[0].code, 0, "memory overwritten right after the call that began the save");
+	is_int(toys[0].code, 0, "%s: memory overwritten right after the call that began the save",
+	       how);
 	is_int(resumed_step(3), 5, "the restored bytes are those at the call");
 }
 
@@ -283,13 +284,13 @@ static int device(struct toy *toy)
 	return rc ? rc : ckpt_wait(toy->ck);
 }
 
-static void copiers(void)
+static void copiers(const char *how)
 {
 	int mode = 0;
 
 	fresh_dir("copier");
 	toy_run(3, &options, device, &mode, toys, &text);
-	is_int(toys[0].code, 0, "an item with a copier is saved");
+	is_int(toys[0].code, 0, "%s: an item with a copier is saved", how);
 	mode = 1;
 	toy_run(3, &options, device, &mode, toys, &text);
 	for (int r = 0; r < 3; r++)
@@ -371,12 +372,16 @@ static void many_saves(void)
 
 int main(void)
 {
-	torn_snapshot();
+	torn_snapshot("staged");
 	slow_metadata();
 	busy_program();
 	stop_while_saving();
 	registrations_change();
-	copiers();
+	copiers("staged");
+	options.staging = "off";
+	torn_snapshot("direct");
+	copiers("direct");
+	options.staging = NULL;
 	many_saves();
 	return done_testing();
 }

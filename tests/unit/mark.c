@@ -29,6 +29,14 @@ static const struct {
 	 "m: job: id: missing"},
 	{"no step", "{\"schema_version\": 1, \"want\": \"stop\", \"job\": " JOB "}",
 	 "m: step: missing"},
+	{"a save of less than no time",
+	 "{\"schema_version\": 1, \"want\": \"stop\", \"job\": " JOB
+	 ", \"step\": 1, \"reason\": \"\", \"save_ms\": -1}",
+	 "m: save_ms"},
+	{"a save of no number of bytes",
+	 "{\"schema_version\": 1, \"want\": \"stop\", \"job\": " JOB
+	 ", \"step\": 1, \"reason\": \"\", \"save_ms\": 1, \"save_bytes\": 0.5}",
+	 "m: save_bytes"},
 	{"no reason", "{\"schema_version\": 1, \"want\": \"stop\", \"job\": " JOB ", \"step\": 1}",
 	 "m: reason: missing"},
 };
@@ -50,7 +58,9 @@ static void test_text(void)
 		mark = (struct ck_mark){.want = (enum ck_want)want,
 					.job = {"c", "1", 2, "0", "n[1-9]"},
 					.step = 44,
-					.reason = "signal 15"};
+					.reason = "signal 15",
+					.save_ms = want ? 1500 : 0,
+					.save_bytes = want ? 1 << 30 : 0};
 		ck_buf_clear(&first);
 		ck_buf_clear(&second);
 		is_int(ck_mark_print(&mark, &first, &err), 0, "prints: %s", err.text);
@@ -60,6 +70,8 @@ static void test_text(void)
 		is_int(again.want, want, "want");
 		is_u64(again.step, 44, "step");
 		is_str(again.reason, "signal 15", "reason");
+		is_u64(again.save_ms, mark.save_ms, "how long the save took");
+		is_u64(again.save_bytes, mark.save_bytes, "and of how many bytes");
 		is_int(ck_mark_print(&again, &second, &err), 0, "prints again");
 		is_str(second.data, first.data, "the same text");
 	}

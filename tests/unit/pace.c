@@ -75,11 +75,60 @@ static void deadlines(void)
 	ok(!ck_deadline_near(&d), "no time limit: never");
 }
 
+static void save_times(void)
+{
+	static const struct {
+		const char *what;
+		struct ck_save_times times;
+		double expected;
+	} rows[] = {
+		{"nothing known", {.longest = 0}, 0},
+		{"staged ones alone: the longest", {.longest = 40, .bytes = 100}, 40},
+		{"of the start before, no save yet", {.all_seconds = 8, .all_bytes = 100}, 8},
+		{"at the rate of the last stop",
+		 {.longest = 40, .bytes = 100, .all_seconds = 8, .all_bytes = 100},
+		 8},
+		{"a larger state",
+		 {.longest = 40, .bytes = 150, .all_seconds = 8, .all_bytes = 100},
+		 12},
+		{"a smaller state",
+		 {.longest = 40, .bytes = 50, .all_seconds = 8, .all_bytes = 100},
+		 4},
+		{"a state that was much smaller",
+		 {.longest = 40, .bytes = 1000, .all_seconds = 8, .all_bytes = 100},
+		 40},
+		{"much smaller, and slower",
+		 {.longest = 4, .bytes = 1000, .all_seconds = 8, .all_bytes = 100},
+		 8},
+	};
+	struct ck_save_times times = {.longest = 0};
+	struct ck_deadline d = {.now = 1000, .end = 1100, .margin = 20};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double got = ck_save_times_expect(&rows[i].times);
+
+		ok(got > rows[i].expected - 1e-9 && got < rows[i].expected + 1e-9,
+		   "%s: %g s expected", rows[i].what, got);
+	}
+	ck_save_times_add(&times, 60, 100, false);
+	ck_save_times_add(&times, 10, 100, false);
+	d.save = ck_save_times_expect(&times);
+	ok(d.save > 53 && d.save < 55, "a long save is remembered, and fades: %g s", d.save);
+	ok(ck_deadline_near(&d), "by it the time has come");
+	ck_save_times_add(&times, 10, 100, true);
+	d.save = ck_save_times_expect(&times);
+	ok(d.save > 9.9 && d.save < 10.1, "one by all CPUs counts alone: %g s", d.save);
+	ok(!ck_deadline_near(&d), "by it there is time");
+	ck_save_times_add(&times, 12, 0, true);
+	is_u64(times.all_bytes, 100, "one of no bytes tells no rate");
+}
+
 int main(void)
 {
 	paces();
 	urges();
 	intervals();
 	deadlines();
+	save_times();
 	return done_testing();
 }

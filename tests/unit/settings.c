@@ -95,6 +95,27 @@ static void worlds(void)
 	like(err.text, "ckpt_options.world: 4: expected any or fixed", "is refused");
 }
 
+static void staging(void)
+{
+	struct ckpt_options options = {.struct_size = sizeof(options), .staging = "2G"};
+
+	ENV(SEALED);
+	is_int(load(NULL), 0, "nothing said about staging");
+	is_int(set.staging.mode, CK_STAGING_AUTO, "is auto");
+	ENV(SEALED, CK_ENV_STAGING, "off");
+	is_int(load(NULL), 0, "off in the environment");
+	is_int(set.staging.mode, CK_STAGING_OFF, "is off");
+	is_int(load(&options), 0, "the program says 2G");
+	is_int(set.staging.mode, CK_STAGING_MOST, "and wins");
+	is_u64(set.staging.most, UINT64_C(2) << 30, "in bytes");
+	options.staging = "on";
+	is_int(load(&options), CK_EARG, "on");
+	like(err.text, "ckpt_options.staging: on: not a size", "is refused");
+	ENV(SEALED, CK_ENV_STAGING, "1");
+	is_int(load(NULL), CK_EARG, "a bare number in the environment");
+	like(err.text, CK_ENV_STAGING ": 1: a number needs a unit", "is refused");
+}
+
 static void off(void)
 {
 	env = NULL;
@@ -220,6 +241,7 @@ int main(void)
 	no_plugin();
 	defaults();
 	worlds();
+	staging();
 	precedence();
 	who_hashes();
 	return done_testing();
