@@ -64,7 +64,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all fuzz check check-full check-unit check-mpi check-plugin asan tsan bench lint format layers demo \
+.PHONY: all fuzz check check-full check-unit check-mpi check-plugin asan tsan bench bench-peers lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -77,7 +77,7 @@ skipped:
 	@$(if $(HAVE_URING),:,echo "slower: disk and CPU overlap by threads: no liburing.h (contrib/deps.sh installs liburing-dev)")
 
 help:
-	@echo "all check check-full asan tsan bench lint format layers demo install uninstall clean"
+	@echo "all check check-full asan tsan bench bench-peers lint format layers demo install uninstall clean"
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -162,12 +162,16 @@ fuzz-%: tests/fuzz/%.c $(wildcard lib/*.[ch])
 bench: $(BENCH)
 	tests/bench/run $(B)
 
+# Against what there is instead, in turns on one disk; PEERS="dcp course" chooses. Wants python3-torch.
+bench-peers: $(B)/tests/bench/job
+	tests/bench/run-peers $(B) $(PEERS)
+
 asan tsan:
 	$(MAKE) VARIANT=$@ check-unit
 
 SOURCES := $(wildcard lib/*.[ch] runtime/*.[ch] plugin/*.[ch] tests/*/*.[ch] tests/bench/lib/*.[ch] contrib/examples/*/*.[ch])
 lint:
-	tests/lint.sh $(SLURM_CFLAGS)
+	tests/lint.sh $(SLURM_CFLAGS) $(filter -DCK_HAVE_%,$(ALL_CFLAGS))
 format:
 	clang-format -i $(SOURCES)
 layers:

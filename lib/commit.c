@@ -227,10 +227,11 @@ static bool exists(const struct ck_io *io, const char *path)
 	return io->ops->lstat(io, path, &st) == 0;
 }
 
-static void warn(struct ck_error *warning, const char *what, const struct ck_error *why)
+/* The first one stays. */
+static void warn(struct ck_error *warning, const struct ck_error *why)
 {
 	if (warning && warning->code == CK_OK)
-		ck_fail(warning, why->code, "%s: %s", what, why->text);
+		*warning = *why;
 }
 
 /*
@@ -248,7 +249,8 @@ static int make_durable(const struct ck_io *io, const char *dir, const char *sta
 		return 0;
 	if (ck_io_rename(io, step, staging, NULL) == 0 || !exists(io, step))
 		return ck_fail(err, rc, "%s", why.text);
-	warn(warning, "committed, but not known to be on disk", &why);
+	ck_error_prefix(&why, "not known to be on disk");
+	warn(warning, &why);
 	return 0;
 }
 
@@ -291,7 +293,7 @@ int ck_commit_directory(const struct ck_io *io, const char *dir, const char *sta
 	if (rc)
 		return rc;
 	if (write_latest(io, dir, manifest->id, &why))
-		warn(warning, "committed, but", &why);
+		warn(warning, &why);
 	return 0;
 }
 
@@ -307,7 +309,7 @@ int ck_save_commit(const struct ck_io *io, const char *dir, const struct ck_mani
 		rc = ck_commit_directory(io, dir, staging, manifest, manifest->id.generation,
 					 warning, err);
 	if (!rc && ck_run_set_committed(io, dir, &why))
-		warn(warning, "committed, but", &why);
+		warn(warning, &why);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "parse.h"
 
 /* Ranks named in one message. */
 #define RANKS_SHOWN 8
@@ -162,7 +163,7 @@ static int fail_missing(const struct merge *m, const struct ck_item *item, uint3
 	uint32_t shown = 0;
 	int rc = 0;
 
-	ck_buf_addf(&text, "per-rank, but not registered on rank%s", missing > 1 ? "s" : "");
+	ck_buf_addf(&text, "per-rank, but not registered on rank%s", ck_plural(missing));
 	for (uint32_t r = 0;
 	     r < m->deal->world_size && shown < missing && shown < RANKS_SHOWN && !rc; r++) {
 		struct ck_item_list list = {.count = 0};

@@ -259,6 +259,38 @@ out:
 	return rc;
 }
 
+#define STREAM_PIECE 4096
+
+int ck_io_read_stream(const struct ck_io *io, const char *path, size_t max_bytes,
+		      struct ck_buf *out, struct ck_error *err)
+{
+	struct ck_buf content = CK_BUF_INIT;
+	char piece[STREAM_PIECE];
+	int fd = io->ops->open(io, path, O_RDONLY, 0), rc;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return ck_fail_errno(err, errno, "%s: open", path);
+	do {
+		size_t left = max_bytes - content.len;
+
+		got = io->ops->pread(io, fd, piece, left < sizeof(piece) ? left : sizeof(piece),
+				     (off_t)content.len);
+		if (got > 0)
+			ck_buf_add(&content, piece, (size_t)got);
+	} while (!content.failed && (got > 0 || (got < 0 && errno == EINTR)));
+	rc = got < 0 ? ck_fail_errno(err, errno, "%s: read at byte %zu", path, content.len)
+		     : ck_buf_check(&content, err);
+	ck_io_close(io, &fd);
+	if (!rc) {
+		ck_buf_fini(out);
+		*out = content;
+		content = (struct ck_buf)CK_BUF_INIT;
+	}
+	ck_buf_fini(&content);
+	return rc;
+}
+
 /* Create "<path>.tmp-<random>"; its name goes to `tmp`. */
 static int create_tmp(const struct ck_io *io, const char *path, char tmp[static PATH_MAX], int *fd,
 		      struct ck_error *err)

@@ -154,6 +154,14 @@ int ck_io_read_file(const struct ck_io *io, const char *path, uint64_t max_bytes
 		    struct ck_buf *out, struct ck_error *err);
 
 /*
+ * What a file of /proc, /sys or a cgroup says: they have no size, so it is read until nothing comes;
+ * what is longer than max_bytes is cut. NUL-terminated, and `out` is treated, as above.
+ * Returns 0; CK_ENOENT; CK_EIO; CK_ENOMEM.
+ */
+int ck_io_read_stream(const struct ck_io *io, const char *path, size_t max_bytes,
+		      struct ck_buf *out, struct ck_error *err);
+
+/*
  * Make `path` have this content, all or nothing: write "<path>.tmp-<random>", fsync, rename.
  * The directory is not fsynced. After a failure the temporary file is gone (unless unlinking fails
  * too) and `path` is as before. Returns 0; CK_ENOENT (no such directory); CK_EIO.

@@ -117,6 +117,18 @@ void ck_item_list_sort(struct ck_item_list *list)
 	list->hashed = 0;
 }
 
+static int compare_name(const void *name, const void *item)
+{
+	return strcmp(name, ((const struct ck_item *)item)->name);
+}
+
+const struct ck_item *ck_item_list_search(const struct ck_item_list *list, const char *name)
+{
+	if (list->count == 0)
+		return NULL;
+	return bsearch(name, list->items, list->count, sizeof(*list->items), compare_name);
+}
+
 int ck_item_list_append(struct ck_item_list *list, const struct ck_item *item, struct ck_error *err)
 {
 	struct ck_item copy = *item;

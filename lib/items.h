@@ -56,6 +56,9 @@ int ck_item_list_find(struct ck_item_list *list, const char *name, size_t *item,
 /* Sort by name (bytes). */
 void ck_item_list_sort(struct ck_item_list *list);
 
+/* The item of this name in a sorted list, or NULL. */
+const struct ck_item *ck_item_list_search(const struct ck_item_list *list, const char *name);
+
 /* Append a copy of an item, without its blocks and without any check. Returns 0 or CK_ENOMEM. */
 int ck_item_list_append(struct ck_item_list *list, const struct ck_item *item,
 			struct ck_error *err);

@@ -99,21 +99,13 @@ static int check_item(const char *where, const struct ck_item *item, struct ck_e
 	return 0;
 }
 
-static const struct ck_item *find_item(const struct ck_item_list *list, const char *name)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (strcmp(list->items[i].name, name) == 0)
-			return &list->items[i];
-	return NULL;
-}
-
 static int check_flat(const char *where, const struct ck_manifest *m, const struct ck_item **flat,
 		      struct ck_error *err)
 {
 	*flat = NULL;
 	if (!m->items.flat)
 		return 0;
-	*flat = find_item(&m->items, m->items.flat);
+	*flat = ck_item_list_search(&m->items, m->items.flat);
 	if (!*flat)
 		return ck_fail(err, CK_EFORMAT, "%s: flat: it names no item of items[]", where);
 	if ((*flat)->kind != CK_SHARDED || (*flat)->ndim != 1)

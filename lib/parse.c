@@ -8,8 +8,10 @@
 
 /* Below 2^53, so that any JSON reader holds it. */
 #define STEPS_MAX ((UINT64_C(1) << 53) - 1)
+#define SIZE_MAX_BYTES STEPS_MAX
 #define RUN_NAME_MAX 128
 
+#define SIZE_FORMS "a size such as 512M, 2G, 2GiB or 5GB"
 #define DURATION_FORMS "a duration such as 900s, 15min, 2h, 1d or 1:00:00"
 
 /* A value as it is shown in a message: short, and without control characters. */
@@ -275,6 +277,43 @@ int ck_utf8_sequence(const unsigned char *text, uint64_t bytes)
 			return 0;
 	}
 	return length;
+}
+
+/* Bytes of a unit, 0 if it is none. */
+static uint64_t unit_bytes(const char *unit)
+{
+	static const char letters[] = "KMGT";
+	const char *letter = *unit == 'k' ? letters : *unit ? strchr(letters, *unit) : NULL;
+	uint64_t base = strcmp(unit + 1, "B") == 0 ? 1000 : 1024, bytes = 1;
+
+	if (strcmp(unit, "B") == 0)
+		return 1;
+	if (!letter || (unit[1] && strcmp(unit + 1, "B") != 0 && strcmp(unit + 1, "iB") != 0))
+		return 0;
+	for (const char *l = letters; l <= letter; l++)
+		bytes *= base;
+	return bytes;
+}
+
+int ck_parse_bytes(const char *what, const char *text, uint64_t *bytes, struct ck_error *err)
+{
+	uint64_t value, unit;
+	size_t n;
+
+	if (!has_value(what, text, CK_EARG, SIZE_FORMS, err))
+		return CK_EARG;
+	n = read_digits(text, &value);
+	if (n && !text[n])
+		return ck_fail(err, CK_EARG, "%s: %s: a number needs a unit: %sM or %sG", what,
+			       show(text).text, show(text).text, show(text).text);
+	unit = n ? unit_bytes(text + n) : 0;
+	if (!unit)
+		return ck_fail(err, CK_EARG, "%s: %s: not " SIZE_FORMS, what, show(text).text);
+	if (value == 0 || value > SIZE_MAX_BYTES / unit)
+		return ck_fail(err, CK_EARG, "%s: %s: not between 1B and %" PRIu64 "B", what,
+			       show(text).text, SIZE_MAX_BYTES);
+	*bytes = value * unit;
+	return CK_OK;
 }
 
 char *ck_format_bytes(uint64_t bytes, char out[static 16])

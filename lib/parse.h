@@ -37,6 +37,12 @@ struct ck_interval {
 int ck_parse_interval(const char *what, const char *text, struct ck_interval *out,
 		      struct ck_error *err);
 
+/*
+ * A size with a unit, more than 0 and below 2^53: "512M", "2G", "2GiB" (of 1024), "5GB" (of 1000),
+ * "4096B". A bare number is refused, its readings shown. Returns 0 or CK_EARG.
+ */
+int ck_parse_bytes(const char *what, const char *text, uint64_t *bytes, struct ck_error *err);
+
 /* A run's name: [A-Za-z0-9._-], 1 to 128 characters, not beginning with '.' or '-'. 0 or CK_EARG. */
 int ck_parse_run_name(const char *what, const char *text, struct ck_error *err);
 
@@ -48,6 +54,12 @@ char *ck_format_bytes(uint64_t bytes, char out[static 16]);
 
 /* "2h 05m", "15m 30s", "4.2 s", "42 ms" into out (at least 16 bytes). Returns out. */
 char *ck_format_seconds(double seconds, char out[static 16]);
+
+/* The end of a noun: "" for one of them, else "s". */
+static inline const char *ck_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
 
 /*
  * RFC 3339 in UTC, whole seconds: "2026-11-29T20:37:50Z" (at least 32 bytes). Returns out.

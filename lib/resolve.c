@@ -1,4 +1,5 @@
 /* ck_resolve of catalog.h: what the user means by RUN, RUN@STEP and RUN/step-…. */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -110,16 +111,25 @@ static int fail_no_step(const char *run, const char *what, const struct ck_catal
 
 /* --- the forms --- */
 
+static int fail_no_dir(const struct ck_io *io, const char *path, int errnum, struct ck_error *err)
+{
+	char parent[PATH_MAX], shown[CK_JSON_SHOW];
+	struct stat st;
+
+	if (errnum == ENOTDIR && io->ops->lstat(io, path, &st) == 0)
+		return ck_fail(err, CK_EARG, "%s: not a directory", ck_json_show(shown, path));
+	parent_of(path, parent);
+	return fail_no_run(io, path, "no such run directory", parent, err);
+}
+
 /* A directory is a run when it has run.json or a checkpoint. */
 static int load_run(const struct ck_io *io, const char *run, struct ck_catalog *catalog,
 		    struct ck_error *err)
 {
-	char parent[PATH_MAX];
 	int rc;
 
-	parent_of(run, parent);
 	if (!is_dir(io, run))
-		return fail_no_run(io, run, "no such run directory", parent, err);
+		return fail_no_dir(io, run, errno, err);
 	rc = ck_catalog_load(io, run, catalog, err);
 	if (rc || catalog->count || has_run_file(io, run))
 		return rc;

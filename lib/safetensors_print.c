@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "parse.h"
 #include "safetensors.h"
 
 static int compare_names(const void *a, const void *b)
@@ -100,9 +101,11 @@ static int print_header(const struct ck_st_header *header, struct ck_buf *out, s
 	json_bytes = out->len - start - 8;
 	if (json_bytes > CK_ST_HEADER_MAX)
 		return ck_fail(err, CK_EARG,
-			       "safetensors header of %" PRIu64 " bytes for %zu tensors: the limit "
+			       "safetensors header of %" PRIu64
+			       " bytes for %zu tensor%s: the limit "
 			       "is %" PRIu64,
-			       json_bytes, header->ntensors, CK_ST_HEADER_MAX);
+			       json_bytes, header->ntensors, ck_plural(header->ntensors),
+			       CK_ST_HEADER_MAX);
 	for (int i = 0; i < 8; i++)
 		out->data[start + (size_t)i] = (char)(json_bytes >> (8 * i));
 	return 0;

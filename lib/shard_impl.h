@@ -20,12 +20,6 @@
 struct ck_shard_options ck_shard_options_or_default(const struct ck_shard_options *options);
 void ck_shard_note(const struct ck_shard_options *options, unsigned note);
 
-/*
- * Call work(arg, i) for i in [0, count), each in a thread of its own, 0 in the caller's, and where
- * no thread can be had there too.
- */
-void ck_shard_threads(size_t count, void (*work)(void *arg, size_t i), void *arg);
-
 /* Is this block of the same item as the one before it? */
 bool ck_stored_follows(const struct ck_stored *blocks, size_t i);
 

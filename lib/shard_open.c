@@ -7,6 +7,7 @@
 
 #include "json.h"
 #include "names.h"
+#include "parse.h"
 #include "safetensors.h"
 #include "shard.h"
 
@@ -52,8 +53,8 @@ static int map_init(struct map *map, const char *what, const struct ck_st_header
 	qsort(map->entries, map->count, sizeof(*map->entries), compare_entries);
 	/* Keys are unique; with each tensor's entry found later, equal counts make it exact. */
 	if (map->count != header->ntensors)
-		return ck_fail(err, CK_EFORMAT, "%s has %zu entries for %zu tensors", what,
-			       map->count, header->ntensors);
+		return ck_fail(err, CK_EFORMAT, "%s has %zu entries for %zu tensor%s", what,
+			       map->count, header->ntensors, ck_plural(header->ntensors));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parallel.h"
 #include "queue.h"
 #include "shard_impl.h"
 
@@ -440,7 +441,7 @@ int ck_shard_read_all(const struct ck_io *io, struct ck_shard_job *jobs, size_t 
 		r.nthreads = r.options.threads < count ? r.options.threads : count;
 	for (size_t i = 0; i < count; i++)
 		check_job(&jobs[i]);
-	ck_shard_threads(r.nthreads, run_thread, &r);
+	ck_parallel(r.nthreads, run_thread, &r);
 	for (size_t i = 0; i < count; i++)
 		if (jobs[i].rc)
 			return ck_fail(err, jobs[i].rc, "%s", jobs[i].err.text);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "parallel.h"
 #include "queue.h"
 #include "shard_impl.h"
 
@@ -280,7 +281,7 @@ static int write_all(struct writing *w, struct ck_error *err)
 	w->threads = calloc(w->nthreads, sizeof(*w->threads));
 	if (!w->threads)
 		return ck_fail_nomem(err, w->nthreads * sizeof(*w->threads));
-	ck_shard_threads(w->nthreads, run_thread, w);
+	ck_parallel(w->nthreads, run_thread, w);
 	for (size_t i = 0; i < w->nthreads && rc == 0; i++) {
 		rc = w->threads[i].rc;
 		if (rc)

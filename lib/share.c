@@ -1,6 +1,7 @@
 #include "share.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,20 +113,30 @@ static int fail_block(const struct ck_shard *shard, const struct ck_stored *bloc
 		       ck_json_show(shown, block->name), what);
 }
 
+const char *ck_share_differs(const struct ck_stored *block, const struct ck_item *item)
+{
+	if (item->kind != block->kind)
+		return "kind";
+	if (item->kind == CK_PER_RANK)
+		return NULL;
+	if (item->dtype != block->dtype)
+		return "dtype";
+	if (item->ndim != block->ndim ||
+	    memcmp(item->shape, block->shape, (size_t)item->ndim * sizeof(*item->shape)) != 0)
+		return "global shape";
+	return NULL;
+}
+
 static int check_block(const struct ck_shard *shard, const struct ck_stored *block,
 		       const struct ck_item *item, struct ck_error *err)
 {
-	if (item->kind != block->kind)
-		return fail_block(shard, block, "of another kind than the manifest says", err);
-	if (item->kind == CK_PER_RANK)
+	const char *differs = ck_share_differs(block, item);
+	char what[64];
+
+	if (!differs)
 		return 0;
-	if (item->dtype != block->dtype)
-		return fail_block(shard, block, "of another dtype than the manifest says", err);
-	if (item->ndim != block->ndim ||
-	    memcmp(item->shape, block->shape, (size_t)item->ndim * sizeof(*item->shape)) != 0)
-		return fail_block(shard, block, "of another global shape than the manifest says",
-				  err);
-	return 0;
+	snprintf(what, sizeof(what), "of another %s than the manifest says", differs);
+	return fail_block(shard, block, what, err);
 }
 
 int ck_share_pack_header(uint32_t number, const struct ck_shard *shard, struct ck_item_list *table,

@@ -33,6 +33,9 @@ int ck_share_unpack_files(const void *data, size_t bytes, struct ck_share_file *
 			  size_t *count, struct ck_error *err);
 void ck_share_files_free(struct ck_share_file *files, size_t count);
 
+/* What of a stored block is not as its item says: "kind", "dtype", "global shape"; NULL: nothing. */
+const char *ck_share_differs(const struct ck_stored *block, const struct ck_item *item);
+
 /*
  * Append the blocks of an open shard, which is file `number`, after comparing each with its item:
  * kind, dtype, global shape. Returns 0; CK_EFORMAT (path and item named); CK_ENOMEM.

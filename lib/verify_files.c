@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
@@ -11,22 +10,13 @@
 #define THREADS_MAX 256
 #define TOGETHER 4
 
-static int compare_name(const void *key, const void *item)
-{
-	return strcmp(key, ((const struct ck_item *)item)->name);
-}
-
 /* Does a block agree with the manifest's table? Says where not; NULL when it does not. */
 static const struct ck_item *match_item(const struct ck_verification *v, const char *path,
 					const struct ck_stored *block, struct ck_findings *findings)
 {
-	const struct ck_item_list *table = &v->manifest->items;
-	const struct ck_item *item = NULL;
+	const struct ck_item *item = ck_item_list_search(&v->manifest->items, block->name);
 	char shown[CK_JSON_SHOW];
 
-	if (table->count)
-		item = bsearch(block->name, table->items, table->count, sizeof(*item),
-			       compare_name);
 	ck_json_show(shown, block->name);
 	if (!item)
 		ck_finding_add(findings, CK_BAD, CK_EITEM,

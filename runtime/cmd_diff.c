@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd_source.h"
+#include "parse.h"
 #include "slabs.h"
 #include "values.h"
 
@@ -138,7 +139,8 @@ static int compare(struct diff *d, size_t i, size_t k, struct verdict *v, struct
 static void describe(struct ck_buf *out, const struct ck_source *source, const struct ck_item *item)
 {
 	if (item->kind == CK_PER_RANK) {
-		ck_buf_addf(out, "bytes of %" PRIu32 " ranks", source->manifest.world_size);
+		ck_buf_addf(out, "bytes of %" PRIu32 " rank%s", source->manifest.world_size,
+			    ck_plural(source->manifest.world_size));
 		return;
 	}
 	ck_buf_addf(out, "%s ", ck_dtype_name((int)item->dtype));
@@ -148,7 +150,8 @@ static void describe(struct ck_buf *out, const struct ck_source *source, const s
 static void print_different(struct ck_buf *out, const struct ck_item *item, const struct verdict *v)
 {
 	if (item->kind == CK_PER_RANK) {
-		ck_buf_addf(out, "of %" PRIu64 " of %" PRIu64 " ranks", v->count, v->elements);
+		ck_buf_addf(out, "of %" PRIu64 " of %" PRIu64 " rank%s", v->count, v->elements,
+			    ck_plural(v->elements));
 		return;
 	}
 	ck_buf_addf(out, "%" PRIu64 " of %" PRIu64 " elements, largest difference %.9g, first at ",
@@ -252,7 +255,7 @@ static enum ck_cmd_exit finish(struct diff *d)
 			return ck_cmd_tell(d->cmd, CK_ENOMEM, &err);
 	} else {
 		ck_cmd_line(stdout, "%zu item%s equal, %zu not", d->counts[EQUAL],
-			    d->counts[EQUAL] == 1 ? "" : "s", differ);
+			    ck_plural(d->counts[EQUAL]), differ);
 	}
 	return differ ? CK_CMD_BAD : CK_CMD_FINE;
 }

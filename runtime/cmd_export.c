@@ -1,10 +1,10 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
-#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog.h"
 #include "cmd_source.h"
 #include "dirfile.h"
 #include "parse.h"
@@ -24,8 +24,7 @@ struct tensor {
 	size_t file;
 };
 
-struct export
-{
+struct job {
 	struct ck_cmd *cmd;
 	const char *to; /* directory */
 	const char *globs[GLOBS_MAX];
@@ -44,7 +43,7 @@ struct export
 
 /* --- which tensors go where --- */
 
-static bool is_chosen(const struct export *x, const struct ck_item *item)
+static bool is_chosen(const struct job *x, const struct ck_item *item)
 {
 	if (item->kind == CK_PER_RANK)
 		return false;
@@ -59,7 +58,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(((const struct tensor *)a)->name, ((const struct tensor *)b)->name);
 }
 
-static int choose(struct export *x, struct ck_error *err)
+static int choose(struct job *x, struct ck_error *err)
 {
 	const struct ck_item_list *items = &x->source.manifest.items;
 	size_t cut = strlen(x->prefix);
@@ -92,7 +91,7 @@ static int choose(struct export *x, struct ck_error *err)
 }
 
 /* In the order of names, each file as full as it gets; one that is too large alone has its own. */
-static int fill_files(struct export *x, struct ck_error *err)
+static int fill_files(struct job *x, struct ck_error *err)
 {
 	uint64_t used = 0;
 
@@ -113,7 +112,7 @@ static int fill_files(struct export *x, struct ck_error *err)
 	return 0;
 }
 
-static void name_file(const struct export *x, size_t file, char out[static CK_NAME_MAX])
+static void name_file(const struct job *x, size_t file, char out[static CK_NAME_MAX])
 {
 	if (x->nfiles == 1)
 		snprintf(out, CK_NAME_MAX, "model.safetensors");
@@ -138,7 +137,7 @@ static int emit(struct output *out, const void *data, size_t bytes, struct ck_er
 	return rc;
 }
 
-static int write_tensor(struct export *x, struct output *out, const struct tensor *t,
+static int write_tensor(struct job *x, struct output *out, const struct tensor *t,
 			struct ck_error *err)
 {
 	const struct ck_item *item = &x->source.manifest.items.items[t->item];
@@ -160,7 +159,7 @@ static int write_tensor(struct export *x, struct output *out, const struct tenso
 	return rc;
 }
 
-static int print_header(const struct export *x, const struct tensor *tensors, size_t count,
+static int print_header(const struct job *x, const struct tensor *tensors, size_t count,
 			struct ck_buf *out, struct ck_error *err)
 {
 	struct ck_st_tensor *list = calloc(count + 1, sizeof(*list));
@@ -188,7 +187,7 @@ static int print_header(const struct export *x, const struct tensor *tensors, si
 	return rc;
 }
 
-static int write_content(struct export *x, struct output *out, const struct tensor *tensors,
+static int write_content(struct job *x, struct output *out, const struct tensor *tensors,
 			 size_t count, struct ck_error *err)
 {
 	struct ck_buf header = CK_BUF_INIT;
@@ -203,7 +202,7 @@ static int write_content(struct export *x, struct output *out, const struct tens
 }
 
 /* Under another name until it is whole. */
-static int write_file(struct export *x, size_t file, const struct tensor *tensors, size_t count,
+static int write_file(struct job *x, size_t file, const struct tensor *tensors, size_t count,
 		      struct ck_error *err)
 {
 	struct output out = {.io = x->cmd->io, .fd = -1};
@@ -243,7 +242,7 @@ static int compare_width(const void *a, const void *b, void *arg)
 	return strcmp(x->name, y->name);
 }
 
-static int write_index(const struct export *x, struct ck_error *err)
+static int write_index(const struct job *x, struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
 	char path[PATH_MAX], name[CK_NAME_MAX];
@@ -269,7 +268,7 @@ static int write_index(const struct export *x, struct ck_error *err)
 }
 
 /* The index comes last: who finds it, finds everything. */
-static int write_all(struct export *x, struct ck_error *err)
+static int write_all(struct job *x, struct ck_error *err)
 {
 	size_t begin = 0, end;
 	int rc = ck_io_mkdir(x->cmd->io, x->to, err);
@@ -290,15 +289,16 @@ static int write_all(struct export *x, struct ck_error *err)
 	return rc ? rc : ck_io_sync_dir(x->cmd->io, x->to, NULL, err);
 }
 
-static enum ck_cmd_exit tell(const struct export *x)
+static enum ck_cmd_exit tell(const struct job *x)
 {
 	struct ck_cmd_json out = {.depth = 0};
 	struct ck_error err = CK_ERROR_INIT;
 	char bytes[16], name[CK_NAME_MAX];
 
 	if (!x->json) {
-		ck_cmd_line(stdout, "%s: %zu tensors, %s, in %zu file%s", x->to, x->ntensors,
-			    ck_format_bytes(x->bytes, bytes), x->nfiles, x->nfiles > 1 ? "s" : "");
+		ck_cmd_line(stdout, "%s: %zu tensor%s, %s, in %zu file%s", x->to, x->ntensors,
+			    ck_plural(x->ntensors), ck_format_bytes(x->bytes, bytes), x->nfiles,
+			    ck_plural(x->nfiles));
 		return CK_CMD_FINE;
 	}
 	ck_cmd_json_open(&out, NULL, '{');
@@ -316,57 +316,51 @@ static enum ck_cmd_exit tell(const struct export *x)
 	return ck_cmd_tell(x->cmd, ck_cmd_json_print(&out, stdout, &err), &err);
 }
 
-static enum ck_cmd_exit export(struct export *x, const char *from) {
-	struct ck_error err = CK_ERROR_INIT; enum ck_cmd_exit exit_code;
+/* In a checkpoint one more *.safetensors makes it bad; in a run directory nothing of others has a place. */
+static int check_place(const struct job *x, struct ck_error *err)
+{
+	struct ck_step_id id;
+	char run[PATH_MAX];
+	bool has_step;
+	int rc = ck_resolve(x->cmd->io, x->to, run, &has_step, &id, err);
+
+	if (rc)
+		return rc == CK_ENOENT ? 0 : rc;
+	return ck_fail(err, CK_EARG, "%s: is a %s: name another directory", x->to,
+		       has_step ? "checkpoint" : "run directory");
+}
+
+static enum ck_cmd_exit export_tensors(struct job *x, const char *from)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	enum ck_cmd_exit exit_code;
 	int rc = ck_cmd_source_open(x->cmd, from, &x->source, &err);
 
-	if (!rc) rc = choose(x, &err);
-	if (!rc) rc = fill_files(x, &err);
-	if (!rc && !(x->slab = malloc(SLAB_BYTES))) rc = ck_fail_nomem(&err, SLAB_BYTES);
-	if (rc) return ck_cmd_tell(x->cmd, rc, &err);
+	if (!rc)
+		rc = check_place(x, &err);
+	if (!rc)
+		rc = choose(x, &err);
+	if (!rc)
+		rc = fill_files(x, &err);
+	if (!rc && !(x->slab = malloc(SLAB_BYTES)))
+		rc = ck_fail_nomem(&err, SLAB_BYTES);
+	if (rc)
+		return ck_cmd_tell(x->cmd, rc, &err);
 	ck_cmd_progress_begin(&x->progress, "ckpt export", true,
 			      ck_cmd_source_bytes(&x->source) + x->bytes);
 	exit_code = ck_cmd_source_verify(x->cmd, &x->source, &x->progress);
-	if (exit_code == CK_CMD_FINE) exit_code = ck_cmd_tell(x->cmd, write_all(x, &err), &err);
+	if (exit_code == CK_CMD_FINE)
+		exit_code = ck_cmd_tell(x->cmd, write_all(x, &err), &err);
 	ck_cmd_progress_end(&x->progress);
 	return exit_code == CK_CMD_FINE ? tell(x) : exit_code;
 }
 
 /* --- the command line --- */
 
-/* "5GB", "500MB", "2GiB", "4096": 0 when it is none. */
-static uint64_t parse_size(const char *text)
+static int parse_option(struct job *x, int option)
 {
-	static const struct {
-		const char *unit;
-		uint64_t bytes;
-	} units[] = {
-		{"", 1},
-		{"B", 1},
-		{"KB", 1000},
-		{"kB", 1000},
-		{"MB", 1000000},
-		{"GB", 1000000000},
-		{"TB", UINT64_C(1000000000000)},
-		{"KiB", 1024},
-		{"MiB", 1048576},
-		{"GiB", 1073741824},
-	};
-	uint64_t number;
-	char *end;
+	struct ck_error err = CK_ERROR_INIT;
 
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno || end == text || *text < '0' || *text > '9' || number > UINT32_MAX)
-		return 0;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (strcmp(end, units[i].unit) == 0)
-			return number * units[i].bytes;
-	return 0;
-}
-
-static int parse_option(struct export *x, int option)
-{
 	switch (option) {
 	case 'f':
 		if (strcmp(optarg, "hf") == 0)
@@ -381,11 +375,9 @@ static int parse_option(struct export *x, int option)
 		x->prefix = optarg;
 		return CK_CMD_FINE;
 	case 'm':
-		x->max_bytes = parse_size(optarg);
-		if (x->max_bytes)
+		if (ck_parse_bytes("--max-shard-size", optarg, &x->max_bytes, &err) == 0)
 			return CK_CMD_FINE;
-		return ck_cmd_usage(x->cmd, "--max-shard-size: %s: expected a size such as 5GB",
-				    optarg);
+		return ck_cmd_usage(x->cmd, "%s", err.text);
 	case 256:
 		x->json = true;
 		return CK_CMD_FINE;
@@ -405,8 +397,7 @@ static int run_export(struct ck_cmd *cmd, int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct export x = {
-		.cmd = cmd, .prefix = "", .max_bytes = DEFAULT_MAX, .source = {.fd = -1}};
+	struct job x = {.cmd = cmd, .prefix = "", .max_bytes = DEFAULT_MAX, .source = {.fd = -1}};
 	enum ck_cmd_exit exit_code;
 	int option, rc = CK_CMD_FINE;
 
@@ -421,7 +412,7 @@ static int run_export(struct ck_cmd *cmd, int argc, char **argv)
 	if (argc - optind != 2)
 		return ck_cmd_usage(cmd, "a checkpoint and a directory are expected");
 	x.to = argv[optind + 1];
-	exit_code = export(&x, argv[optind]);
+	exit_code = export_tensors(&x, argv[optind]);
 	free(x.tensors);
 	free(x.slab);
 	if (x.source.io)
@@ -435,7 +426,9 @@ const struct ck_cmd_verb ck_cmd_export = {
 	.summary = "put tensors together and write them as Hugging Face's libraries read them",
 	.help = "Writes model.safetensors, or model-00001-of-0000N.safetensors and\n"
 		"model.safetensors.index.json. What belongs to single ranks is left out.\n"
-		"The checkpoint is verified first; nothing that is there is overwritten.\n"
+		"The checkpoint is verified first; nothing that is there is overwritten. "
+		"DIRECTORY\n"
+		"is neither a run's nor a checkpoint's.\n"
 		"\n"
 		"  -f, --format hf            the only one\n"
 		"  -i, --items GLOB           only these; may be given several times\n"

@@ -9,6 +9,7 @@
 #include "catalog.h"
 #include "dirfile.h"
 #include "json.h"
+#include "parse.h"
 #include "rotate.h"
 
 const char *ck_cmd_state_name(enum ck_cmd_state state)
@@ -73,7 +74,7 @@ static void size_up(const struct ck_io *io, const char *dir, const struct ck_man
 	}
 	if (bad > 1)
 		ck_fail(&err, first.code, "%s (and files of %" PRIu32 " more rank%s)", first.text,
-			bad - 1, bad == 2 ? "" : "s");
+			bad - 1, ck_plural(bad - 1));
 	if (bad)
 		judge(row, first.code, "file missing", "wrong size",
 		      bad > 1 ? err.text : first.text);

@@ -95,7 +95,7 @@ static void print_head(const struct ck_cmd_facts *facts)
 			    facts->dir, facts->run.complete_step);
 	else
 		ck_cmd_line(stdout, "run %s in %s: not complete, %zu checkpoint%s", facts->run.name,
-			    facts->dir, facts->nsteps, facts->nsteps == 1 ? "" : "s");
+			    facts->dir, facts->nsteps, ck_plural(facts->nsteps));
 	if (!facts->has_claim)
 		return;
 	ck_cmd_minute(claim->time, opened);
@@ -141,8 +141,8 @@ static void print_resume(const struct ck_cmd_facts *facts)
 		ck_cmd_line(stdout, "a start has nothing to do: the run is complete");
 		break;
 	case CK_CMD_FAILS:
-		ck_cmd_line(stdout, "a start fails: none of the %zu checkpoints is whole",
-			    facts->nsteps);
+		ck_cmd_line(stdout, "a start fails: none of the %zu checkpoint%s is whole",
+			    facts->nsteps, ck_plural(facts->nsteps));
 		break;
 	case CK_CMD_REFUSES:
 		ck_cmd_line(stdout, "a start is refused: %s",

@@ -302,7 +302,7 @@ static int save(struct reshard *r, struct ck_error *err)
 	else
 		ck_save_tidy(io, r->to, r->made.id, NULL);
 	if (warning.code)
-		ck_cmd_complain(r->cmd, "warning: %s", warning.text);
+		ck_cmd_complain(r->cmd, "warning: committed, but %s", warning.text);
 	r->claim.ended = true;
 	ck_claim_store(io, r->to, &r->claim, NULL);
 	return rc;
@@ -315,8 +315,9 @@ static void print_plan(const struct reshard *r)
 	char read[16], copied[16], written[16], memory[16];
 	uint64_t most, total = sum_bytes(r, &most);
 
-	ck_cmd_line(stdout, "%s, %" PRIu32 " ranks -> %s, %" PRIu32 " ranks", r->source.dir,
-		    r->source.manifest.world_size, r->to, r->world);
+	ck_cmd_line(stdout, "%s, %" PRIu32 " rank%s -> %s, %" PRIu32 " rank%s", r->source.dir,
+		    r->source.manifest.world_size, ck_plural(r->source.manifest.world_size), r->to,
+		    r->world, ck_plural(r->world));
 	ck_cmd_line(stdout,
 		    "reads %s to verify and %s to copy, writes %s; %zu moves; peak memory %s",
 		    ck_format_bytes(ck_cmd_source_bytes(&r->source), read),
@@ -324,7 +325,7 @@ static void print_plan(const struct reshard *r)
 		    ck_format_bytes(most + (UINT64_C(32) << 20), memory));
 	if (r->ndropped)
 		ck_cmd_line(stdout, "leaves out %zu per-rank item%s", r->ndropped,
-			    r->ndropped > 1 ? "s" : "");
+			    ck_plural(r->ndropped));
 }
 
 static enum ck_cmd_exit print_json(const struct reshard *r)
@@ -359,9 +360,10 @@ static void print_result(const struct reshard *r)
 
 	for (size_t f = 0; f < r->made.nfiles; f++)
 		total += r->made.files[f].bytes;
-	ck_cmd_line(stdout, "%s/%s: %" PRIu32 " ranks, %zu files, %s in %s", r->to,
-		    ck_name_step(r->made.id, name), r->world, r->made.nfiles,
-		    ck_format_bytes(total, bytes), ck_format_seconds(r->seconds, took));
+	ck_cmd_line(stdout, "%s/%s: %" PRIu32 " rank%s, %zu file%s, %s in %s", r->to,
+		    ck_name_step(r->made.id, name), r->world, ck_plural(r->world), r->made.nfiles,
+		    ck_plural(r->made.nfiles), ck_format_bytes(total, bytes),
+		    ck_format_seconds(r->seconds, took));
 }
 
 /* --- the command --- */

@@ -1,21 +1,16 @@
 /* A checkpoint that a command works on. */
 #include "cmd_source.h"
 
-#include <sched.h>
-#include <unistd.h>
-
+#include "parallel.h"
 #include "verify.h"
 
 #define THREADS_AUTO_MAX 16
 
 int ck_cmd_threads(void)
 {
-	cpu_set_t cpus;
-	long count = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned cpus = ck_parallel_cpus();
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-		count = CPU_COUNT(&cpus);
-	return count < 1 ? 1 : count > THREADS_AUTO_MAX ? THREADS_AUTO_MAX : (int)count;
+	return cpus > THREADS_AUTO_MAX ? THREADS_AUTO_MAX : (int)cpus;
 }
 
 int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_source *out,

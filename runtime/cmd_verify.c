@@ -123,7 +123,7 @@ static void print_counts(const struct verdict *verdict, struct ck_buf *text)
 		if (counts[i] == 0)
 			continue;
 		ck_buf_addf(text, "%s %zu %s%s", text->len ? "," : ":", counts[i], names[i],
-			    i == 2 && counts[i] > 1 ? "s" : "");
+			    i == 2 ? ck_plural(counts[i]) : "");
 	}
 }
 
@@ -190,9 +190,9 @@ static void print_verdict(const struct verify *v, const char *path, const struct
 	if (report->nfiles)
 		ck_cmd_line(stdout, "%s  %s: %" PRIu32 " rank%s, %" PRIu64 " file%s, %s, %s%s",
 			    heads[verdict->outcome], path, report->world_size,
-			    report->world_size == 1 ? "" : "s", report->nfiles,
-			    report->nfiles == 1 ? "" : "s", ck_format_bytes(report->bytes, bytes),
-			    work, counts.data ? counts.data : "");
+			    ck_plural(report->world_size), report->nfiles,
+			    ck_plural(report->nfiles), ck_format_bytes(report->bytes, bytes), work,
+			    counts.data ? counts.data : "");
 	else
 		ck_cmd_line(stdout, "%s  %s%s", heads[verdict->outcome], path,
 			    counts.data ? counts.data : "");

@@ -5,6 +5,7 @@
 
 #include "files.h"
 #include "restore.h"
+#include "share.h"
 
 static int fail_item(const struct ck_shard *shard, const struct ck_stored *stored, const char *what,
 		     struct ck_error *err)
@@ -108,8 +109,11 @@ static int place(ckpt *ck, const struct ck_shard *shard, const struct ck_stored 
 	size_t item = ck_registry_find(registry, stored->name);
 	struct ck_rank_bytes *bytes = &load->rank_bytes[load->nrank_bytes];
 
-	if (item == registry->list.count || registry->list.items[item].kind != stored->kind)
+	if (item == registry->list.count)
 		return fail_item(shard, stored, "the program has not registered it", err);
+	/* The manifest's item is the program's: what differs is for ck_load_any to tell. */
+	if (ck_share_differs(stored, &registry->list.items[item]))
+		return fail_item(shard, stored, "it is not as the program has registered it", err);
 	if (stored->kind == CK_SHARDED)
 		return place_sharded(ck, item, shard, stored, load, dst, err);
 	if (load->nrank_bytes == registry->list.count)

@@ -5,6 +5,7 @@
 
 #include "intake.h"
 #include "load_ranks.h"
+#include "parse.h"
 #include "restore.h"
 
 /* The blocks that arrive here: those that this rank would write. Numbered as on rank 0. */
@@ -85,8 +86,9 @@ static int check_callbacks(const ckpt *ck, uint32_t old_world, struct ck_error *
 				err, CK_EITEM,
 				"item '%s' belongs to one rank each, of %" PRIu32
 				" that saved; this job has %d: register it with a `reassign` "
-				"callback (ckpt.h), or start with %" PRIu32 " ranks",
-				list->items[i].name, old_world, ck->comm.table.size, old_world);
+				"callback (ckpt.h), or start with %" PRIu32 " rank%s",
+				list->items[i].name, old_world, ck->comm.table.size, old_world,
+				ck_plural(old_world));
 	return 0;
 }
 

@@ -184,14 +184,10 @@ static int check_missing(const ckpt *ck, const struct ck_intake *in, struct ck_e
 
 	for (size_t i = 0; i < registry->list.count; i++) {
 		const struct ck_item *item = &registry->list.items[i];
-		size_t t = 0;
 
-		if (item->kind != CK_PER_RANK ||
-		    registry->behind[i].callbacks.reassign == ckpt_reassign_drop)
-			continue;
-		while (t < in->table.count && strcmp(in->table.items[t].name, item->name) != 0)
-			t++;
-		if (t == in->table.count)
+		if (item->kind == CK_PER_RANK &&
+		    registry->behind[i].callbacks.reassign != ckpt_reassign_drop &&
+		    !ck_item_list_search(&in->table, item->name))
 			return ck_fail(err, CK_EITEM, "item '%s': only in the program", item->name);
 	}
 	return 0;

@@ -12,6 +12,7 @@
 #include "dirfile.h"
 #include "env.h"
 #include "handle.h"
+#include "parse.h"
 #include "save.h"
 #include "signals.h"
 #include "takeover.h"
@@ -117,9 +118,9 @@ static int open_run(ckpt *ck, struct ck_error *err)
 		return rc;
 	if (ck_catalog_load(ck->io, ck->set.dir, &catalog, NULL) == 0 && catalog.count)
 		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: has %zu checkpoints, but no " CK_RUN_FILE
+			     "%s: has %zu checkpoint%s, but no " CK_RUN_FILE
 			     ": restore that file, or move the directory away to start over",
-			     ck->set.dir, catalog.count);
+			     ck->set.dir, catalog.count, ck_plural(catalog.count));
 	ck_catalog_fini(&catalog);
 	if (rc)
 		return rc;

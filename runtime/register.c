@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "user.h"
 
 static int add_block(ckpt *ck, const char *name, enum ckpt_dtype dtype, int ndim,
 		     const uint64_t *global_shape, const uint64_t *offset, const uint64_t *shape,
@@ -105,7 +106,7 @@ int ckpt_set_user(ckpt *ck, const char *json)
 	if (json) {
 		rc = ck_json_parse("ckpt_set_user", json, strlen(json), &tree, &err);
 		if (!rc)
-			rc = ck_json_check_user("ckpt_set_user", tree, &err);
+			rc = ck_user_check("ckpt_set_user", json, &err);
 		cJSON_Delete(tree);
 		if (rc)
 			return ck_keep(ck, rc == CK_EFORMAT ? CK_EARG : rc, &err);

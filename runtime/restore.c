@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parse.h"
 #include "search.h"
 
 /* Rank 0: the file entries of each rank, as the records they were made from. */
@@ -171,8 +172,9 @@ static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_searc
 			break;
 		}
 		snprintf(now, sizeof(now), ", on %d", ck->comm.table.size);
-		ck_log(ck, "resumed at step %" PRIu64 ", saved %s by %u ranks%s, in %s", m->id.step,
-		       ck_format_time(m->created, when), m->world_size,
+		ck_log(ck, "resumed at step %" PRIu64 ", saved %s by %u rank%s%s, in %s",
+		       m->id.step, ck_format_time(m->created, when), m->world_size,
+		       ck_plural(m->world_size),
 		       m->world_size == (uint32_t)ck->comm.table.size ? "" : now, ck->set.dir);
 		break;
 	case CKPT_FELL_BACK:

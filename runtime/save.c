@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "parallel.h"
+
 #define WRITER "slurm-ckpt " CK_VERSION
 
 /* A report to rank 0: this, then the text of the record or of the failure. */
@@ -99,13 +101,10 @@ int ck_save_reserve(ckpt *ck, struct ck_error *err)
 /* A second thread where the rank has CPUs for it: one alone can be slower than the disk. */
 struct ck_shard_options ck_transfer_options(ckpt *ck)
 {
-	unsigned threads = 1;
-	cpu_set_t cpus;
-
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) >= 2)
-		threads = 2;
-	return (struct ck_shard_options){
-		.threads = threads, .direct = true, .sha = ck->set.sha, .notes = &ck->notes};
+	return (struct ck_shard_options){.threads = ck_parallel_cpus() >= 2 ? 2 : 1,
+					 .direct = true,
+					 .sha = ck->set.sha,
+					 .notes = &ck->notes};
 }
 
 int ck_save_start(ckpt *ck, uint64_t step, bool staged, struct ck_error *err)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "choose.h"
+#include "parse.h"
 
 void ck_search_fini(struct ck_search *s)
 {
@@ -157,11 +158,8 @@ static bool may_be_missing(const ckpt *ck, const struct ck_manifest *m, const st
 	const struct ck_registry *registry = &ck->registry;
 	size_t mine;
 
-	if (item->kind != CK_PER_RANK)
+	if (item->kind != CK_PER_RANK || ck_item_list_search(&m->items, item->name))
 		return false;
-	for (size_t i = 0; i < m->items.count; i++)
-		if (strcmp(m->items.items[i].name, item->name) == 0)
-			return false;
 	mine = ck_registry_find(registry, item->name);
 	return mine < registry->list.count &&
 	       registry->behind[mine].callbacks.reassign == ckpt_reassign_drop;
@@ -191,10 +189,12 @@ static int fits(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
 
 	ck_name_step(m->id, name);
 	if (ck->set.world_fixed && m->world_size != (uint32_t)ck->comm.table.size)
-		return ck_fail(err, CK_EWORLD,
-			       "%s/%s: saved by %u ranks, this job has %d, and --ckpt-world=fixed: "
-			       "start it with %u ranks, or with --ckpt-world=any",
-			       s->run, name, m->world_size, ck->comm.table.size, m->world_size);
+		return ck_fail(
+			err, CK_EWORLD,
+			"%s/%s: saved by %u rank%s, this job has %d, and --ckpt-world=fixed: "
+			"start it with %u rank%s, or with --ckpt-world=any",
+			s->run, name, m->world_size, ck_plural(m->world_size), ck->comm.table.size,
+			m->world_size, ck_plural(m->world_size));
 	if (!s->foreign && strcmp(m->run_id, ck->run.run_id) != 0)
 		return ck_fail(err, CK_EREFUSED, "%s/%s: belongs to run %s, this is run %s", s->run,
 			       name, m->run_id, ck->run.run_id);
@@ -286,8 +286,8 @@ static int next_manifest(ckpt *ck, struct ck_search *s, struct ck_error *err)
 		if (rc == CK_ENOMEM || (rc = ck_search_refuse(ck, s, rc, &why, err)))
 			return rc;
 	}
-	return ck_fail(err, s->reason_code, "%s: none of %zu checkpoints is good: %s", s->run,
-		       s->count, s->reasons.data ? s->reasons.data : "");
+	return ck_fail(err, s->reason_code, "%s: none of %zu checkpoint%s is good: %s", s->run,
+		       s->count, ck_plural(s->count), s->reasons.data ? s->reasons.data : "");
 }
 
 int ck_search_propose(ckpt *ck, struct ck_search *s, struct ck_offer *offer, struct ck_error *err)

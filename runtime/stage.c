@@ -4,6 +4,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "parallel.h"
+
+/* Less than this is not worth a thread. */
+#define SHARE_MIN ((uint64_t)4 << 20)
+#define SHARES_MAX 64
+/* The kernel's huge pages; the buffer is a multiple of it, so that it need not grow by a few bytes. */
+#define HUGE ((uint64_t)2 << 20)
+
 static uint64_t aligned(uint64_t bytes)
 {
 	return (bytes + CK_STAGE_ALIGN - 1) / CK_STAGE_ALIGN * CK_STAGE_ALIGN;
@@ -16,57 +24,121 @@ int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct 
 
 	for (size_t p = 0; p < plan->nparts; p++)
 		needed += aligned(plan->parts[p].bytes);
+	needed = (needed + HUGE - 1) / HUGE * HUGE;
 	if (needed <= stage->bytes)
 		return 0;
-	memory = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stage->memory) /* what is there is warm, and stays */
+		memory = mremap(stage->memory, stage->bytes, needed, MREMAP_MAYMOVE);
+	else
+		memory = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
 	if (memory == MAP_FAILED)
 		return ck_fail(err, CK_ENOMEM, "staging: no memory for %llu bytes (%zu are there)",
 			       (unsigned long long)needed, stage->bytes);
 	madvise(memory, needed, MADV_HUGEPAGE); /* an improvement where it works */
-	ck_stage_fini(stage);
 	stage->memory = memory;
 	stage->bytes = needed;
 	return 0;
 }
 
-static int copy_block(unsigned char *to, const struct ck_stored *block,
+/* Plain memory, that any thread may copy. */
+struct piece {
+	unsigned char *to;
+	const unsigned char *from;
+	uint64_t bytes;
+};
+
+struct copy {
+	struct piece *pieces;
+	size_t npieces, shares;
+	uint64_t bytes;
+};
+
+/* Share i: the bytes of all pieces, one behind the other, are cut into equal shares. */
+static void copy_share(void *arg, size_t i)
+{
+	const struct copy *copy = arg;
+	uint64_t begin = copy->bytes * i / copy->shares;
+	uint64_t end = copy->bytes * (i + 1) / copy->shares, at = 0;
+
+	for (size_t p = 0; p < copy->npieces && at < end; at += copy->pieces[p++].bytes) {
+		const struct piece *piece = &copy->pieces[p];
+		uint64_t first = begin > at ? begin - at : 0;
+		uint64_t last = end - at < piece->bytes ? end - at : piece->bytes;
+
+		if (first < last)
+			memcpy(piece->to + first, piece->from + first, last - first);
+	}
+}
+
+static void copy_all(struct copy *copy)
+{
+	uint64_t worth = copy->bytes / SHARE_MIN;
+	unsigned cpus = ck_parallel_cpus();
+
+	copy->shares = cpus < SHARES_MAX ? cpus : SHARES_MAX;
+	if (worth < copy->shares)
+		copy->shares = worth ? worth : 1;
+	ck_parallel(copy->shares, copy_share, copy);
+}
+
+/* The program's copier works here and now; plain memory is noted for later. */
+static int take_block(struct copy *copy, unsigned char *to, struct ck_stored *block,
 		      const struct ckpt_copier *copier, struct ck_error *err)
 {
-	int answer;
+	int answer = 0;
 
-	if (!block->bytes)
-		return 0;
-	if (!copier) {
-		memcpy(to, block->data, block->bytes);
-		return 0;
+	if (copier && block->bytes) {
+		answer = copier->read(copier->arg, to, block->data, block->bytes);
+	} else if (block->bytes) {
+		copy->pieces[copy->npieces++] = (struct piece){to, block->data, block->bytes};
+		copy->bytes += block->bytes;
 	}
-	answer = copier->read(copier->arg, to, block->data, block->bytes);
+	block->data = to;
 	return answer ? ck_fail(err, CK_EARG, "item '%s': the program's copier returned %d",
 				block->name, answer)
 		      : 0;
 }
 
+static int take_part(struct copy *copy, unsigned char *image, struct ck_part *part,
+		     const struct ck_registry *registry, struct ck_error *err)
+{
+	int rc = 0;
+
+	memcpy(image, part->header.data, part->header.len);
+	for (size_t b = 0; !rc && b < part->nblocks; b++) {
+		struct ck_stored *block = &part->blocks[b];
+
+		rc = take_block(copy, image + block->offset, block,
+				ck_registry_copier(registry, block->name), err);
+	}
+	part->image = image;
+	return rc;
+}
+
 int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_registry *registry,
 		  struct ck_error *err)
 {
+	struct copy copy = {.npieces = 0};
 	unsigned char *image;
+	size_t blocks = 0;
 	int rc = ck_stage_reserve(stage, plan, err);
 
+	if (rc)
+		return rc;
+	for (size_t p = 0; p < plan->nparts; p++)
+		blocks += plan->parts[p].nblocks;
+	copy.pieces = malloc((blocks + 1) * sizeof(*copy.pieces));
+	if (!copy.pieces)
+		return ck_fail_nomem(err, (blocks + 1) * sizeof(*copy.pieces));
 	image = stage->memory;
 	for (size_t p = 0; !rc && p < plan->nparts; p++) {
-		struct ck_part *part = &plan->parts[p];
-
-		memcpy(image, part->header.data, part->header.len);
-		for (size_t b = 0; !rc && b < part->nblocks; b++) {
-			struct ck_stored *block = &part->blocks[b];
-
-			rc = copy_block(image + block->offset, block,
-					ck_registry_copier(registry, block->name), err);
-			block->data = image + block->offset;
-		}
-		part->image = image;
-		image += aligned(part->bytes);
+		rc = take_part(&copy, image, &plan->parts[p], registry, err);
+		image += aligned(plan->parts[p].bytes);
 	}
+	if (!rc)
+		copy_all(&copy);
+	free(copy.pieces);
 	return rc;
 }
 

@@ -18,12 +18,12 @@ struct ck_stage {
 	size_t bytes;
 };
 
-/* Room for this plan. Returns 0 or CK_ENOMEM: both numbers. */
+/* Room for this plan; what is there is kept, and moved at most. Returns 0 or CK_ENOMEM: both numbers. */
 int ck_stage_reserve(struct ck_stage *stage, const struct ck_plan *plan, struct ck_error *err);
 
 /*
- * Copy the plan's headers and blocks into the buffer, through the items' copiers where they have one; the
- * blocks' data then point there.
+ * Copy the plan's headers and blocks into the buffer, in as many threads as the task has CPUs; through the
+ * items' copiers where they have one, in the caller's thread. The blocks' data then point there.
  * Returns 0; CK_ENOMEM; CK_EARG (a copier fails).
  */
 int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_registry *registry,

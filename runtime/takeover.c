@@ -1,6 +1,5 @@
 #include "takeover.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,20 +8,7 @@
 
 /* Clocks are read one after the other, and a claim is written a little after its process began. */
 #define SLACK_SECONDS 2
-
-/* Files of /proc have no size, so they are read until nothing comes. */
-static bool read_proc(const struct ck_io *io, const char *path, char *text, size_t size)
-{
-	ssize_t got = 0;
-	int fd = io->ops->open(io, path, O_RDONLY | O_CLOEXEC, 0);
-
-	if (fd < 0)
-		return false;
-	got = io->ops->pread(io, fd, text, size - 1, 0);
-	io->ops->close(io, fd);
-	text[got > 0 ? got : 0] = '\0';
-	return got > 0;
-}
+#define PROC_BYTES 1024
 
 bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t now, int64_t *since)
 {
@@ -43,19 +29,31 @@ bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t n
 	return state != 'Z' && state != 'X';
 }
 
+/* Does the process run, by what /proc says, and did it begin before it claimed? */
+static bool runs(const struct ck_io *io, const struct ck_claim *owner)
+{
+	struct ck_buf stat = CK_BUF_INIT, uptime = CK_BUF_INIT;
+	char path[64];
+	int64_t since;
+	bool alive;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", owner->pid);
+	alive = ck_io_read_stream(io, path, PROC_BYTES, &stat, NULL) == 0 && stat.len &&
+		ck_io_read_stream(io, "/proc/uptime", PROC_BYTES, &uptime, NULL) == 0 &&
+		uptime.len &&
+		ck_process_runs(stat.data, uptime.data, sysconf(_SC_CLK_TCK), time(NULL), &since) &&
+		since <= owner->time + SLACK_SECONDS;
+	ck_buf_fini(&stat);
+	ck_buf_fini(&uptime);
+	return alive;
+}
+
 bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
 			  const struct ck_claim *ours)
 {
-	char path[64], stat[1024], uptime[128];
-	int64_t since;
-
 	if (owner->ended || *owner->job.job_id || *ours->job.job_id)
 		return false;
 	if (strcmp(owner->host, ours->host) != 0 || owner->pid == ours->pid || owner->pid < 2)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", owner->pid);
-	return read_proc(io, path, stat, sizeof(stat)) &&
-	       read_proc(io, "/proc/uptime", uptime, sizeof(uptime)) &&
-	       ck_process_runs(stat, uptime, sysconf(_SC_CLK_TCK), time(NULL), &since) &&
-	       since <= owner->time + SLACK_SECONDS;
+	return runs(io, owner);
 }

@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.." || exit 2
 
 # One rung a line, lowest first; the files of a rung are parts of one module.
 ladder="
-error env
-parse
+error env parallel
+parse staging
 buf
 names
 io io_dir io_posix io_uring io_fault io_fault_impl io_fault_queue io_fault_rules
@@ -25,7 +25,7 @@ safetensors safetensors_print
 items items_pack items_compare layout deal
 boxtree slabs values
 reshard
-shard shard_impl shard_open shard_read shard_expect shard_cut shard_plan shard_threads shard_write
+shard shard_impl shard_open shard_read shard_expect shard_cut shard_plan shard_options shard_write
 manifest manifest_check fields files record user
 run claim mark
 catalog choose resolve

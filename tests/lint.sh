@@ -2,7 +2,8 @@
 # Lint: the form (clang-format), C (clang-tidy), headers that compile alone, man pages (mandoc), shell.
 # A tool that is not installed is skipped, aloud; under CI that is a failure.
 #
-# usage: tests/lint.sh [SLURM_CFLAGS]
+# usage: tests/lint.sh [CFLAG...]    where slurm/*.h is; what the build has (-DCK_HAVE_...: else those
+#                                    branches are not looked at). `make lint` passes both.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 bad=0

@@ -20,13 +20,6 @@ in_case() {
 	"$@"
 }
 
-# boot NODE. Its spool folder outlives it, with PMIx's socket and folder of the step that ran there.
-# The step of the next start has the same number, and would fail on them.
-boot() {
-	rm -rf "$MINICLUSTER_DIR/spool/$1"/{stepd.slurm.pmix,pmix}.*
-	minicluster start "$1" >/dev/null
-}
-
 declare -A job after
 start_on() { # NAME NODES LINE-BEHIND...
 	local name=$1 nodes=$2
@@ -62,7 +55,7 @@ requeued batch-node
 requeued other-node
 in_case other-node nothing_behind_ran "${after[other-node]}"
 for node in n1 n4; do
-	boot $node
+	minicluster start $node >/dev/null
 	tap_ok $? "$node boots"
 	root=$(node_root $node)
 	tap_is "$(compgen -G "$root/tmp/here"; compgen -G "$root/dev/shm/here")" '' \
@@ -91,8 +84,8 @@ if full; then
 	requeued batch-node-behind
 	requeued other-node-plain
 	in_case batch-node-behind nothing_behind_ran "${after[batch-node-behind]}"
-	boot n1
-	boot n4
+	minicluster start n1 >/dev/null
+	minicluster start n4 >/dev/null
 	for name in batch-node-behind other-node-plain; do wait_restart "${job[$name]}" 1 60; done
 	in_case batch-node-behind run_is_exact "${job[batch-node-behind]}" 4 $MOST_LOST
 	in_case other-node-plain run_is_exact "${job[other-node-plain]}" 4 $MOST_LOST

@@ -307,6 +307,10 @@ static void finds_its_run(void)
 	is_int(said.exit_code, 1, "an empty directory");
 	like(said.err, "not a run directory, it has no run.json and no checkpoint", "says so");
 	said_fini(&said);
+	said = ckpt_cmd("ls", in(dir, "run.json"));
+	is_int(said.exit_code, 2, "a file");
+	like(said.err, "/run.json: not a directory", "is none");
+	said_fini(&said);
 	said = ckpt_cmd("ls", "/nowhere/run", dir);
 	is_int(said.exit_code, 1, "one that is not there, and one that is");
 	like(said.err, "/nowhere/run: no such run directory", "the first is told");

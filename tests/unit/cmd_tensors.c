@@ -10,14 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalog.h"
 #include "command.h"
 #include "rundir.h"
 #include "safetensors.h"
-#include "slabs.h"
-#include "catalog.h"
 #include "tap.h"
 #include "tilings.h"
-#include "values.h"
 #include "written.h"
 
 static const struct ck_step_id id = {.step = 40, .generation = 1};
@@ -71,77 +69,6 @@ static void save(struct written *w, const char *run, bool own, uint32_t ranks, u
 	written_make(w, run, id, &table, &layout, ranks, seed);
 	ck_layout_fini(&layout);
 	ck_item_list_fini(&table);
-}
-
-/* ---- slabs ---- */
-
-static void slabs(void)
-{
-	uint64_t state = 5;
-	int wrong = 0;
-
-	for (int trial = 0; trial < 2000; trial++) {
-		struct ck_box box = {.ndim = (int)draw(&state, 5)}, piece;
-		uint64_t most = 1 + draw(&state, 20), next = 0;
-		struct ck_slabs walk;
-
-		for (int d = 0; d < box.ndim; d++) {
-			box.offset[d] = draw(&state, 4);
-			box.extent[d] = draw(&state, 10) ? 1 + draw(&state, 5) : 0;
-		}
-		ck_slabs_init(&walk, &box, most);
-		while (ck_slabs_next(&walk, &piece)) {
-			uint64_t linear = 0, stride = 1;
-
-			for (int d = box.ndim - 1; d >= 0; d--) {
-				linear += (piece.offset[d] - box.offset[d]) * stride;
-				stride *= box.extent[d];
-			}
-			wrong += linear != next || ck_box_volume(&piece) > most ||
-				 ck_box_empty(&piece);
-			next += ck_box_volume(&piece);
-		}
-		wrong += next != ck_box_volume(&box);
-	}
-	is_int(wrong, 0, "2000 random boxes: pieces follow each other, none is too large");
-}
-
-/* ---- distances ---- */
-
-static void distances(void)
-{
-	static const struct {
-		const char *what;
-		enum ck_dtype dtype;
-		uint64_t a, b;
-		double want;
-	} cases[] = {
-		{"u64 at both ends", CK_U64, 0, UINT64_MAX, 18446744073709551615.0},
-		{"i8, signs", CK_I8, 0x80, 0x7f, 255},
-		{"i64 next to each other", CK_I64, (uint64_t)-5, (uint64_t)-6, 1},
-		{"bool", CK_BOOL, 1, 0, 1},
-		{"f32 1 and 2", CK_F32, 0x3f800000, 0x40000000, 1},
-		{"f32 +0 and -0", CK_F32, 0, 0x80000000, 0},
-		{"f16 1 and smallest", CK_F16, 0x3c00, 0x0001, 1 - 0x1p-24},
-		{"f16 infinities", CK_F16, 0x7c00, 0xfc00, 1.0 / 0.0},
-		{"bf16 1 and -1", CK_BF16, 0x3f80, 0xbf80, 2},
-		{"bf16 NaN and 1", CK_BF16, 0x7fc0, 0x3f80, 1.0 / 0.0},
-		{"e4m3 largest and 0", CK_F8_E4M3, 0x7e, 0, 448},
-		{"e4m3 NaN and NaN", CK_F8_E4M3, 0x7f, 0xff, 0},
-		{"e5m2 largest and 0", CK_F8_E5M2, 0x7b, 0, 57344},
-		{"e4m3fnuz largest and 0", CK_F8_E4M3FNUZ, 0x7f, 0, 240},
-		{"e5m2fnuz NaN and 0", CK_F8_E5M2FNUZ, 0x80, 0, 1.0 / 0.0},
-		{"e8m0 2 and 1", CK_F8_E8M0, 128, 127, 1},
-		{"c64 3 + 4i and 0", CK_C64, UINT64_C(0x4080000040400000), 0, 5},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		double got = ck_value_distance(cases[i].dtype, &cases[i].a, &cases[i].b);
-		double turned = ck_value_distance(cases[i].dtype, &cases[i].b, &cases[i].a);
-
-		ok(got == cases[i].want && turned == got, "%s: %g, got %g", cases[i].what,
-		   cases[i].want, got);
-	}
 }
 
 /* ---- reshard ---- */
@@ -377,7 +304,8 @@ static void export_refusals(void)
 		const char *text;
 	} cases[] = {
 		{"another format", "--format=pickle", 2, "--format: pickle: expected hf"},
-		{"no size", "--max-shard-size=big", 2, "--max-shard-size: big: expected a size"},
+		{"no size", "--max-shard-size=big", 2,
+		 "--max-shard-size: big: not a size such as 512M"},
 		{"items that are not there", "--items=nothing*", 1, "no tensor is chosen"},
 	};
 	struct written w;
@@ -393,6 +321,40 @@ static void export_refusals(void)
 		said_fini(&said);
 	}
 	written_free(&w);
+}
+
+/* There it would make a checkpoint bad, or be taken for one. */
+static void export_misplaced(void)
+{
+	struct written w, other;
+	struct said said;
+	size_t entries;
+
+	fresh();
+	save(&w, at("run"), false, 2, 7);
+	save(&other, at("other"), false, 2, 7);
+	entries = count_in(w.step);
+	said = ckpt_cmd("export", at("other@40"), at("run"));
+	is_int(said.exit_code, 2, "into a run directory");
+	like(said.err, "/run: is a run directory: name another directory", "is refused");
+	said_fini(&said);
+	said = ckpt_cmd("export", at("run@40"), w.step);
+	is_int(said.exit_code, 2, "into a checkpoint");
+	like(said.err, "/step-0000000040.g1: is a checkpoint: name another directory", "too");
+	is_u64(count_in(w.step), entries, "and nothing is written");
+	said_fini(&said);
+	unlink(in_dir(at("run"), "run.json"));
+	said = ckpt_cmd("export", at("other@40"), at("run"));
+	is_int(said.exit_code, 2, "checkpoints without run.json");
+	ok(!exists_in(at("run"), "model.safetensors"), "are no place either");
+	said_fini(&said);
+	put_file(at("file"), "x");
+	said = ckpt_cmd("export", at("other@40"), at("file"));
+	is_int(said.exit_code, 2, "into a file");
+	like(said.err, "/file: not a directory", "is told");
+	said_fini(&said);
+	written_free(&w);
+	written_free(&other);
 }
 
 /* ---- diff ---- */
@@ -512,8 +474,6 @@ static void dcp(void)
 
 int main(void)
 {
-	slabs();
-	distances();
 	reshards();
 	reshards_within();
 	dry_runs();
@@ -522,6 +482,7 @@ int main(void)
 	exports();
 	exports_several();
 	export_refusals();
+	export_misplaced();
 	diffs();
 	diff_names_it();
 	dcp();

@@ -208,10 +208,12 @@ static void test_find(void)
 		snprintf(name, sizeof(name), "layer.%d", i);
 		right += ck_item_list_find(&list, name, &item, &err) == 0 &&
 			 strcmp(list.items[item].name, name) == 0 &&
-			 (item == 0 || strcmp(list.items[item - 1].name, name) < 0);
+			 (item == 0 || strcmp(list.items[item - 1].name, name) < 0) &&
+			 ck_item_list_search(&list, name) == &list.items[item];
 	}
 	is_u64(right, 5000, "are found after sorting, and sorted");
 	is_int(ck_item_list_find(&list, "layer.5000", &item, &err), CK_ENOENT, "no other is");
+	ok(!ck_item_list_search(&list, "layer.5000"), "nor by search");
 
 	hand.items = calloc(2, sizeof(*hand.items));
 	hand.count = 2;

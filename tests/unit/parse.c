@@ -12,6 +12,63 @@ static const char *shown(const char *text)
 	return text ? text : "(NULL)";
 }
 
+static void test_bytes(void)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{NULL, "--staging: no value: a size such as"},
+		{"", "--staging: empty: a size such as"},
+		{"512", "--staging: 512: a number needs a unit: 512M or 512G"},
+		{"0M", "--staging: 0M: not between 1B and"},
+		{"M", "--staging: M: not a size such as 512M, 2G"},
+		{"-1M", "--staging: -1M: not a size"},
+		{"1.5G", "not a size"},
+		{"2 G", "not a size"},
+		{"2Gb", "not a size"},
+		{"2g", "not a size"},
+		{"2GiBs", "not a size"},
+		{"2P", "not a size"},
+		{"2\n", "--staging: 2?: not a size"},
+		{"8192T", "--staging: 8192T: not between"},
+		{"99999999999999999999B", "not between 1B and 9007199254740991B"},
+	};
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{"1B", 1},
+		{"4k", 4096},
+		{"4K", 4096},
+		{"512M", 536870912},
+		{"2G", 2147483648},
+		{"2GiB", 2147483648},
+		{"5GB", 5000000000},
+		{"500MB", 500000000},
+		{"3kB", 3000},
+		{"3KB", 3000},
+		{"8191T", UINT64_C(8191) << 40},
+		{"9007199254740991B", (UINT64_C(1) << 53) - 1},
+	};
+
+	for (size_t i = 0; i < ROWS(bad); i++) {
+		struct ck_error err = CK_ERROR_INIT;
+		uint64_t bytes = 7;
+
+		is_int(ck_parse_bytes("--staging", bad[i].text, &bytes, &err), CK_EARG, "bytes: %s",
+		       shown(bad[i].text));
+		like(err.text, bad[i].says, "... and told why");
+		is_u64(bytes, 7, "... and nothing is changed");
+	}
+	for (size_t i = 0; i < ROWS(good); i++) {
+		uint64_t bytes = 0;
+
+		is_int(ck_parse_bytes("--staging", good[i].text, &bytes, NULL), 0, "bytes: %s",
+		       good[i].text);
+		is_u64(bytes, good[i].bytes, "... as many");
+	}
+}
+
 static void test_u64_refused(void)
 {
 	static const struct {
@@ -307,6 +364,7 @@ static void test_times(void)
 
 int main(void)
 {
+	test_bytes();
 	test_u64_refused();
 	test_u64();
 	test_long_value_is_cut_in_the_text();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ckpt.h"
+#include "parse.h"
 #include "ranks.h"
 #include "tap.h"
 
@@ -171,7 +172,8 @@ static void other_worlds(void)
 		for (int r = 0; r < to; r++)
 			seen = seen && toy_saw(&toys[r], from, 3);
 		ok(seen, "reassign saw the bytes of all old ranks");
-		snprintf(note, sizeof(note), "by %d ranks, on %d", from, to);
+		snprintf(note, sizeof(note), "by %d rank%s, on %d", from, ck_plural((uint64_t)from),
+			 to);
 		like(text.text, note, "the line says both numbers");
 		is_int(run(from, &third), 0, "and back");
 		is_u64(third.from, 5, "from what the others saved");

@@ -95,6 +95,7 @@ static int exists(const char *name)
 static void resumes(int size)
 {
 	struct plan plan = {.to = 5, .save_every = 2};
+	char line[64];
 
 	fresh_dir("resumes");
 	is_int(run(size, &plan), 0, "%d ranks: first incarnation: %s", size, text.text);
@@ -108,7 +109,9 @@ static void resumes(int size)
 	is_int(plan.restored, CKPT_RESUMED, "resumes");
 	is_u64(plan.from, 4, "at step 4");
 	ok(plan.matches, "bit-exact on all ranks");
+	snprintf(line, sizeof(line), "Z by %d rank%s, in ", size, size == 1 ? "" : "s");
 	like(text.text, "resumed at step 4", "and says so");
+	like(text.text, line, "and by how many it was saved");
 }
 
 static void stops(void)
@@ -181,7 +184,7 @@ static void nothing_good(void)
 	is_int(run(2, &plan), 0, "a save of step 2");
 	unlink(in_dir("step-0000000002.g1/rank-00000.0.safetensors"));
 	is_int(run(2, &plan), CKPT_ENOENT, "nothing good is left: a failure, not a fresh start");
-	like(text.text, "none of 1 checkpoints is good", "that says so");
+	like(text.text, "none of 1 checkpoint is good", "that says so");
 	is_int(toys[1].code, toys[0].code, "on all ranks");
 	is_int(system("true"), 0, "shell works");
 	fresh_dir("gone");
@@ -348,6 +351,54 @@ static void off(void)
 	is_str(text.text, "", "and nothing is said");
 }
 
+/* ---- the program's own JSON ---- */
+
+#define LIMIT (16 << 20)
+
+/* {"a":"xxx…"} of so many bytes. */
+static char *user_of(size_t bytes)
+{
+	char *json = malloc(bytes + 1);
+
+	if (!json)
+		abort();
+	memset(json, 'x', bytes);
+	memcpy(json, "{\"a\":\"", 6);
+	memcpy(json + bytes - 2, "\"}", 3);
+	return json;
+}
+
+static int refused_user(struct toy *toy)
+{
+	char *most = user_of(LIMIT), *more = user_of(LIMIT + 1);
+	int rc;
+
+	toy_train(toy, 1);
+	if (ckpt_set_user(toy->ck, more) != CKPT_EARG)
+		return -50;
+	snprintf(wrong, sizeof(wrong), "%s", ckpt_error(toy->ck));
+	if (ckpt_set_user(toy->ck, "{\"16\": [[[[[[[[[[[[[[[]]]]]]]]]]]]]]]}") != CKPT_EARG)
+		return -51;
+	if (ckpt_set_user(toy->ck, "{\"15\": [[[[[[[[[[[[[[]]]]]]]]]]]]]]}") ||
+	    ckpt_set_user(toy->ck, most))
+		return -52;
+	rc = ckpt_save(toy->ck, 1);
+	free(most);
+	free(more);
+	return rc ? rc : ckpt_wait(toy->ck);
+}
+
+static void user_that_no_reader_takes(void)
+{
+	fresh_dir("user");
+	options.dir = dir;
+	toy_run(1, &options, refused_user, NULL, toys, &text);
+	is_int(toys[0].code, 0, "JSON of 16 MiB, or of 15 levels, is saved: %s", text.text);
+	like(wrong, "ckpt_set_user: user: 16777217 bytes, at most 16777216",
+	     "more is refused in the call, with both numbers");
+	unlike(text.text, "failed", "and no save fails");
+}
+
 static void failed_open(void)
 {
 	struct ckpt_options bad = {.struct_size = sizeof(bad), .dir = "/proc/none/x", .every = "x"};
@@ -378,5 +429,6 @@ int main(void)
 	failed_saves();
 	rotation();
 	no_silent_fresh_start();
+	user_that_no_reader_takes();
 	return done_testing();
 }

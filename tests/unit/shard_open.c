@@ -31,7 +31,7 @@ static const struct golden golden[] = {
 	{"dcp-duplicate-name", CK_EFORMAT, "DCP_SHARDING_INFO: duplicate key 'w'"},
 	{"dcp-entry-is-a-list", CK_EFORMAT, "tensor 'w': DCP_SHARDING_INFO: not an object"},
 	{"dcp-has-another-name", CK_EFORMAT, "tensor 'w': not in DCP_SHARDING_INFO"},
-	{"dcp-has-one-more", CK_EFORMAT, "DCP_SHARDING_INFO has 2 entries for 1 tensors"},
+	{"dcp-has-one-more", CK_EFORMAT, "DCP_SHARDING_INFO has 2 entries for 1 tensor"},
 	{"dcp-is-an-array", CK_EFORMAT, "DCP_SHARDING_INFO: not JSON: byte 0: '{' wanted"},
 	{"dcp-is-not-json", CK_EFORMAT, "DCP_SHARDING_INFO: not JSON: byte 1: the text ends early"},
 	{"dcp-lacks-a-tensor", CK_EFORMAT, "DCP_SHARDING_INFO has 1 entries for 2 tensors"},

@@ -332,9 +332,15 @@ static void no_space(void)
 	with_fault("open:latest*:errno=ENOSPC");
 	is_int(run(START(6)), 0, "no space on `latest` alone: committed all the same");
 	without_fault();
-	like(text.text, "warning: step 6 is committed, but", "and said");
+	like(text.text, "warning: step 6 is committed, but /", "and said");
+	unlike(text.text, "committed, but committed", "once");
 	is_int(run(&next), 0, "a resume");
 	is_u64(next.from, 6, "still finds the newest");
+	with_fault("rename:*/.deleting*:errno=EACCES:times=1");
+	is_int(run(START(7, 8, 9)), 0, "an old one cannot be deleted before a save");
+	without_fault();
+	like(text.text, "is committed, but old checkpoints could not be deleted: ",
+	     "the commit does not hide it");
 }
 
 static void failures_in_a_row(void)

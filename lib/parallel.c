@@ -1,25 +1,17 @@
-#include <pthread.h>
-#include <signal.h>
+#include "parallel.h"
 
-#include "shard_impl.h"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 
 #define THREADS_MAX 64
 
-struct ck_shard_options ck_shard_options_or_default(const struct ck_shard_options *options)
+unsigned ck_parallel_cpus(void)
 {
-	struct ck_shard_options chosen = {.direct = true};
+	cpu_set_t cpus;
 
-	if (options)
-		chosen = *options;
-	if (chosen.sha == CK_SHA_NONE)
-		chosen.sha = CK_SHA_BEST;
-	return chosen;
-}
-
-void ck_shard_note(const struct ck_shard_options *options, unsigned note)
-{
-	if (options->notes)
-		*options->notes |= note;
+	/* It fails where the machine has more CPUs than the set can name. */
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
 }
 
 struct share {
@@ -37,7 +29,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-void ck_shard_threads(size_t count, void (*work)(void *arg, size_t i), void *arg)
+void ck_parallel(size_t count, void (*work)(void *arg, size_t i), void *arg)
 {
 	struct share shares[THREADS_MAX];
 	size_t started = 1;
