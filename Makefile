@@ -140,7 +140,7 @@ $(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGI
 
 PROVE := prove --timer
 check-unit: $(UNIT) $(FUZZ_REPLAY) $(B)/ckpt
-	$(PROVE) $(UNIT) $(FUZZ_REPLAY)
+	$(PROVE) tests/man.t $(UNIT) $(FUZZ_REPLAY)
 
 check-build: all $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
 

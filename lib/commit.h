@@ -113,7 +113,8 @@ int ck_sweep_fenced(const struct ck_io *io, const char *dir, const struct ck_nam
 
 /*
  * What lower generations left, once the run is ours: .deleting-*; their records, unless a save of theirs waits to be
- * salvaged.
+ * salvaged; temporary files. Those in the run directory bear no generation, so the listing must be older than
+ * the first write of this process there.
  */
 int ck_sweep(const struct ck_io *io, const char *dir, const struct ck_names *names,
 	     uint64_t generation, struct ck_error *err);

@@ -161,6 +161,14 @@ bool ck_is_shard(const char *name, uint32_t *rank, uint32_t *part)
 	return true;
 }
 
+bool ck_is_temporary(const char *name, const char *of)
+{
+	const char *p = name;
+
+	return take(&p, of) && take(&p, ".tmp-") && strlen(p) == 16 &&
+	       strspn(p, "0123456789abcdef") == 16;
+}
+
 bool ck_path_join(char out[static PATH_MAX], const char *dir, const char *name)
 {
 	int bytes = -1;

@@ -61,6 +61,9 @@ bool ck_is_pin(const char *name, struct ck_step_id *id);
 bool ck_is_generation(const char *name, uint64_t *generation);
 bool ck_is_shard(const char *name, uint32_t *rank, uint32_t *part);
 
+/* A file that ck_io_write_file was to rename to `of`: "<of>.tmp-<16 hex digits>". */
+bool ck_is_temporary(const char *name, const char *of);
+
 /*
  * "<dir>/<name>" into out (PATH_MAX). Returns false, and out is "", when it does not fit or either
  * is empty ("" for a directory would name the root).

@@ -192,8 +192,11 @@ int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run, s
 	rc = make_dirs(io, path, err);
 	if (!rc)
 		rc = create(io, path, run, err);
-	/* Another one won, or we did: what stands there is the answer in both cases. */
-	if (!rc || rc == CK_EEXIST)
+	/*
+	 * Another one won, or we did: what stands there is the answer in both cases. Its owner may even have
+	 * swept away our temporary file.
+	 */
+	if (!rc || rc == CK_EEXIST || rc == CK_ENOENT)
 		rc = ck_run_load(io, path, run, err);
 	return rc;
 }

@@ -1,4 +1,5 @@
 /* ck_sweep of commit.h: what earlier generations left behind. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +64,31 @@ static bool awaits_salvage(const struct sweep *sweep, uint64_t generation)
 	return false;
 }
 
-static void remove_records(struct sweep *sweep, const char *generation)
+/* Of a writer that died between a write and its rename. */
+static bool is_temporary(const char *name, const char *const *of, size_t count)
 {
+	for (size_t i = 0; i < count; i++)
+		if (ck_is_temporary(name, of[i]))
+			return true;
+	return false;
+}
+
+static void unlink_named(struct sweep *sweep, const char *dir, const char *name)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_path(path, dir, name, &err);
+	if (!rc && sweep->io->ops->unlink(sweep->io, path) < 0 && errno != ENOENT &&
+	    errno != EISDIR)
+		rc = ck_fail_errno(&err, errno, "%s: unlink", path);
+	note(sweep, rc, &err);
+}
+
+static void sweep_generation(struct sweep *sweep, const char *generation, bool records)
+{
+	static const char *const files[] = {CK_CLAIM_FILE, CK_MARK_FILE};
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_names names;
 	char path[PATH_MAX];
@@ -78,22 +102,27 @@ static void remove_records(struct sweep *sweep, const char *generation)
 	note(sweep, rc, &err);
 	if (rc)
 		return;
-	for (size_t i = 0; i < names.count; i++)
-		if (is_records(names.names[i]))
+	for (size_t i = 0; i < names.count; i++) {
+		if (records && is_records(names.names[i]))
 			remove_named(sweep, path, names.names[i]);
+		else if (is_temporary(names.names[i], files, 2))
+			unlink_named(sweep, path, names.names[i]);
+	}
 	ck_names_fini(&names);
 }
 
 static void sweep_name(struct sweep *sweep, const char *name)
 {
+	static const char *const files[] = {CK_RUN_FILE, CK_LATEST_FILE};
 	struct ck_step_id id;
 	uint64_t generation;
 
 	if (ck_is_deleting(name, &id))
 		remove_named(sweep, sweep->dir, name);
-	else if (ck_is_generation(name, &generation) && generation < sweep->generation &&
-		 !awaits_salvage(sweep, generation))
-		remove_records(sweep, name);
+	else if (is_temporary(name, files, 2))
+		unlink_named(sweep, sweep->dir, name);
+	else if (ck_is_generation(name, &generation) && generation < sweep->generation)
+		sweep_generation(sweep, name, !awaits_salvage(sweep, generation));
 }
 
 /* Renamed before it is emptied: a late commit then finds nothing, instead of something half removed. */

@@ -243,6 +243,29 @@ static void test_create_race(void)
 	ck_names_fini(&names);
 }
 
+/* Another one makes the run, claims it and sweeps, between our file and its link. */
+static int forestalled_link(const struct ck_io *io, const char *from, const char *to)
+{
+	struct ck_run first = {.name = "first"};
+
+	ck_io_posix.ops->unlink(&ck_io_posix, from);
+	ok(ck_run_create(&ck_io_posix, io->ctx, &first, NULL) == 0, "another one is first");
+	return ck_io_posix.ops->link(&ck_io_posix, from, to);
+}
+
+static void test_create_forestalled(void)
+{
+	struct ck_io_ops ops = *ck_io_posix.ops;
+	const char *dir = test_tmpdir();
+	const struct ck_io io = {.ops = &ops, .ctx = (void *)dir};
+	struct ck_run run = {.name = "second"};
+	struct ck_error err = CK_ERROR_INIT;
+
+	ops.link = forestalled_link;
+	is_int(ck_run_create(&io, dir, &run, &err), 0, "a file swept away: %s", err.text);
+	is_str(run.name, "first", "what stands there is the answer");
+}
+
 int main(void)
 {
 	test_parse();
@@ -251,5 +274,6 @@ int main(void)
 	test_create_failures();
 	test_parents();
 	test_create_race();
+	test_create_forestalled();
 	return done_testing();
 }

@@ -15,6 +15,7 @@
 
 #include "ckpt.h"
 #include "env.h"
+#include "io.h"
 #include "ranks.h"
 #include "rundir.h"
 #include "tap.h"
@@ -146,6 +147,24 @@ static void cut_in_the_middle(void)
 	ok(next.right, "bit-exact");
 	is_str(steps(), "2.1 4.5 6.5", "trained past and saved");
 	ok(!exists(".saving-0000000004.g2") && !exists(".deleting-0000000004.g2"), "swept");
+}
+
+static void cut_in_a_rename(void)
+{
+	struct ck_names names;
+	struct ck_error err;
+
+	fresh_dir("rename");
+	is_int(run(START(2)), 0, "a save of step 2");
+	run_and_die(START(4), "rename:latest:kill=KILL");
+	run_and_die(START(4), "rename:claim.json:kill=KILL");
+	is_int(run(START(6)), 0, "cut before the renames of small files: %s", text.text);
+	if (ck_io_list(&ck_io_posix, dir, &names, &err))
+		ok(false, "a listing: %s", err.text);
+	for (size_t i = 0; i < names.count; i++)
+		unlike(names.names[i], ".tmp-", "%s is no left-over", names.names[i]);
+	ck_names_fini(&names);
+	is_u64(count_in(in_dir(dir, ".gen-3")), 0, "nor is one in the generation of the dead");
 }
 
 static void cut_before_the_commit(void)
@@ -792,6 +811,7 @@ int main(void)
 	unsetenv("SLURM_JOB_ID");
 	commands();
 	cut_in_the_middle();
+	cut_in_a_rename();
 	cut_before_the_commit();
 	fenced();
 	takeover();

@@ -11,6 +11,8 @@
 #include "rundir.h"
 #include "tap.h"
 
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
 static void make_dirs(const char *dir, const char *const *names)
 {
 	for (; *names; names++) {
@@ -97,15 +99,17 @@ static void test_failures(void)
 		{"unlink:*/.deleting-0000000005*:errno=EACCES", "Permission denied", 1},
 		{"rmdir:records-0000000010:errno=EBUSY", "records-0000000010: rmdir", 1},
 		{"readdir:.gen-1:errno=EIO", ".gen-1", 1},
+		{"unlink:latest.tmp*:errno=EACCES", "/latest.tmp-0123456789abcdef: unlink", 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ROWS(rows); i++) {
 		const char *dir = test_tmpdir();
 		struct ck_error err = CK_ERROR_INIT;
 		struct ck_io_fault *fault;
 		unsigned left = 0;
 
 		make_all(dir);
+		put_file(in_dir(dir, "latest.tmp-0123456789abcdef"), "x");
 		is_int(ck_io_fault_new(&fault, &ck_io_posix, rows[i].rule, &err), 0, "%s",
 		       rows[i].rule);
 		is_int(recover(ck_io_fault_io(fault), dir, 3, &err), CK_EIO, "%s: is told",
@@ -121,6 +125,48 @@ static void test_failures(void)
 				ok(false, "%s: %s goes at last", rows[i].rule, goes[k]);
 		ck_io_fault_free(fault);
 	}
+}
+
+/* What writers leave that are killed between a write and its rename. */
+static void test_temporary(void)
+{
+	static const char *const gone[] = {"run.json.tmp-0123456789abcdef",
+					   "latest.tmp-fedcba9876543210",
+					   ".gen-1/claim.json.tmp-0123456789abcdef",
+					   ".gen-2/mark.json.tmp-0123456789abcdef"};
+	static const char *const kept[] = {"run.json.tmp-0123456789ABCDEF",
+					   "run.json.tmp-0123456789abcde",
+					   "run.json.tmp-",
+					   "latest.tmp-0123456789abcdef0",
+					   "notes.tmp-0123456789abcdef",
+					   "run.json.bak",
+					   ".gen-3/claim.json.tmp-0123456789abcdef",
+					   ".gen-4/claim.json.tmp-0123456789abcdef",
+					   ".gen-1/events.jsonl",
+					   "claim.json.tmp-0123456789abcdef"};
+	static const char *const dirs[] = {"latest.tmp-0123456789abcdef", NULL};
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_names names;
+
+	for (uint64_t n = 1; n <= 4; n++)
+		make_generation(dir, n);
+	for (size_t i = 0; i < ROWS(gone); i++)
+		put_file(in_dir(dir, gone[i]), "x");
+	for (size_t i = 0; i < ROWS(kept); i++)
+		put_file(in_dir(dir, kept[i]), "x");
+	make_dirs(dir, dirs);
+	is_int(ck_io_list(&ck_io_posix, dir, &names, &err), 0, "a listing at the claim");
+	put_file(in_dir(dir, "run.json.tmp-0000000000000001"), "x");
+	is_int(ck_sweep(&ck_io_posix, dir, &names, 3, &err), 0, "swept: %s", err.text);
+	ck_names_fini(&names);
+	for (size_t i = 0; i < ROWS(gone); i++)
+		ok(!exists_in(dir, gone[i]), "%s goes", gone[i]);
+	for (size_t i = 0; i < ROWS(kept); i++)
+		ok(exists_in(dir, kept[i]), "%s stays", kept[i]);
+	ok(exists_in(dir, "latest.tmp-0123456789abcdef/file"), "a directory of such a name stays");
+	ok(exists_in(dir, "run.json.tmp-0000000000000001"),
+	   "so does one that is newer than the listing, our own");
 }
 
 static int sweep_fenced(const char *dir, uint64_t generation, struct ck_error *err)
@@ -150,7 +196,7 @@ static void test_look_alikes(void)
 	struct ck_error err = CK_ERROR_INIT;
 
 	make_generation(dir, 2);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; i < ROWS(files); i++)
 		put_file(in_dir(dir, files[i]), "mine");
 	if (mkdir(in_dir(dir, "elsewhere"), 0777) ||
 	    symlink("elsewhere", in_dir(dir, ".deleting-0000000006.g1")) ||
@@ -160,7 +206,7 @@ static void test_look_alikes(void)
 	is_int(recover(&ck_io_posix, dir, 3, &err), 0, "recovered: %s", err.text);
 	is_int(sweep_fenced(dir, 3, &err), 0, "swept: %s", err.text);
 	is_int(ck_unpublish(&ck_io_posix, dir, step, &err), 0, "rotated: %s", err.text);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (size_t i = 0; i < ROWS(files); i++) {
 		char *text = content_of(in_dir(dir, files[i]));
 
 		is_str(text, "mine", "%s stays", files[i]);
@@ -190,6 +236,7 @@ int main(void)
 {
 	test_fenced();
 	test_look_alikes();
+	test_temporary();
 	test_sweep();
 	test_half_swept();
 	test_failures();
