@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "names.h"
 #include "queue.h"
@@ -75,7 +76,7 @@ static const char *part_path(const char *dir, size_t part)
 	return path;
 }
 
-/* The file's bytes, against the plan, and the digests against the file's bytes. */
+/* The file's bytes, against the plan, and the digests against libcrypto's and zlib's of them. */
 static bool as_planned(const char *dir, const struct ck_plan *plan, size_t p,
 		       const struct ck_digests *digests)
 {
@@ -92,7 +93,8 @@ static bool as_planned(const char *dir, const struct ck_plan *plan, size_t p,
 			      part->blocks[b].bytes) == 0;
 	if (good)
 		good = ck_sha256_hex(file.data, file.len, hex, NULL) == 0 &&
-		       strcmp(hex, digests->sha256) == 0;
+		       strcmp(hex, digests->sha256) == 0 &&
+		       crc32_z(0, (const Bytef *)file.data, file.len) == digests->crc32;
 	ck_buf_fini(&file);
 	return good;
 }
@@ -196,6 +198,25 @@ static void test_ways(void)
 	}
 }
 
+/* The kernel has been given blocks, and then never says what became of them. */
+static void test_silence(void)
+{
+	static const struct fault_case silent = {"reap:*:errno=EBADF:after=2", CK_EIO,
+						 "Bad file descriptor", 0};
+	struct ck_queue *queue;
+	struct source s;
+
+	if (ck_queue_new(&ck_io_posix, 1, CK_QUEUE_KERNEL, &queue, NULL) ||
+	    ck_queue_kind(queue) < CK_QUEUE_KERNEL) {
+		skip("no io_uring here");
+	} else {
+		source_of_kind(&s, 0);
+		run_case(&s, test_tmpdir(), &silent, 1, memory_kinds[0]);
+		source_fini(&s);
+	}
+	ck_queue_free(queue);
+}
+
 /* The unaltered files of one thread and of three, and without direct I/O. */
 static void test_options(void)
 {
@@ -251,6 +272,7 @@ static void test_tmpfs(void)
 int main(void)
 {
 	test_ways();
+	test_silence();
 	test_options();
 	test_tmpfs();
 	return done_testing();
