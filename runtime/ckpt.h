@@ -154,8 +154,7 @@ struct ckpt_options {
 		*verify;   /* "auto" (SHA-256 after a start, CRC-32 within it), "crc32", "sha256" */
 	const char *fail;  /* "warn"; "error": ckpt_step fails after 3 failed saves in a row */
 	const char *world; /* "any" number of ranks may resume; "fixed": only as many as saved */
-	const char *
-		staging; /* "auto"; "off": save from the program's memory while it waits; "2G" a rank at most */
+	const char *staging;     /* "auto"; "off": no copies, saves wait; "2G": of a rank at most */
 	int takeover;            /* 1: supersede an owner of the run that seems to be running */
 	const int *stop_signals; /* 0-terminated; default { SIGTERM, SIGUSR1, 0 }: save and stop */
 	const int *save_signals; /* 0-terminated; default { SIGUSR2, 0 }: save and go on */
@@ -272,9 +271,9 @@ int ckpt_set_user(ckpt *ck, const char *json);
 
 /*
  * Check the registrations of all ranks and reserve the memory that saves copy the state to (unless
- * options.staging or the memory forbids that), instead of at the first save. To learn the sizes it gathers the state, so callbacks and copiers are called. A save under
- * way is waited for. Collective. Returns 0; CKPT_EARG (a callback fails, too); CKPT_ENOMEM; CKPT_EFENCED;
- * CKPT_EPEER.
+ * options.staging or the memory forbids that), instead of at the first save. To learn the sizes it gathers
+ * the state, so callbacks and copiers are called. A save under way is waited for. Collective. Returns 0;
+ * CKPT_EARG (a callback fails, too); CKPT_ENOMEM; CKPT_EFENCED; CKPT_EPEER.
  */
 int ckpt_prepare(ckpt *ck);
 
