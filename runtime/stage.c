@@ -23,13 +23,14 @@ uint64_t ck_stage_bytes(const struct ck_plan *plan)
 
 	for (size_t p = 0; p < plan->nparts; p++)
 		bytes += aligned(plan->parts[p].bytes);
-	return (bytes + HUGE - 1) / HUGE * HUGE;
+	return bytes;
 }
 
 int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, struct ck_error *err)
 {
 	void *memory;
 
+	needed = (needed + HUGE - 1) / HUGE * HUGE;
 	if (needed <= stage->bytes)
 		return 0;
 	if (stage->memory) /* what is there is warm, and stays */
