@@ -32,7 +32,7 @@ def sync_directory(path):
 
 
 class Course:
-    """What the assignment's scheme comes to: pickle, SHA-256, write, sync, rename; check before use."""
+    """The course's scheme: pickle, SHA-256, write, sync, rename; check before use."""
 
     def __init__(self, rank, ranks, elements, directory):
         import numpy
