@@ -82,12 +82,10 @@ int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_
 		   struct ck_error *err)
 {
 	struct ck_claim claim = {.refused = NULL};
-	cJSON *tree = NULL;
+	cJSON *tree;
 	int rc;
 
-	rc = ck_json_parse(where, text, bytes, &tree, err);
-	if (!rc)
-		rc = ck_field_version(where, tree, err);
+	rc = ck_field_parse(where, text, bytes, &tree, err);
 	if (!rc)
 		rc = ck_json_u64(where, tree, "generation", CK_STEP_MAX, &claim.generation, err);
 	if (!rc)
@@ -170,13 +168,8 @@ int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_e
 	rc = ck_buf_check(&text, err);
 	if (!rc)
 		rc = ck_claim_parse(CK_CLAIM_FILE, text.data, text.len, &again, err);
-	if (!rc)
-		ck_buf_add(out, text.data, text.len);
-	if (!rc)
-		rc = ck_buf_check(out, err);
 	ck_claim_fini(&again);
-	ck_buf_fini(&text);
-	return rc;
+	return ck_field_finish(out, &text, rc, err);
 }
 
 /* --- files --- */
@@ -240,14 +233,11 @@ int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_clai
 		   struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
-	char path[PATH_MAX];
 	int rc;
 
-	rc = ck_dirfile_generation(path, dir, claim->generation, err);
+	rc = ck_claim_print(claim, &text, err);
 	if (!rc)
-		rc = ck_claim_print(claim, &text, err);
-	if (!rc)
-		rc = ck_dirfile_store(io, path, CK_CLAIM_FILE, &text, err);
+		rc = ck_dirfile_store_of(io, dir, claim->generation, CK_CLAIM_FILE, &text, err);
 	ck_buf_fini(&text);
 	return rc;
 }
@@ -309,14 +299,13 @@ int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
 		  struct ck_claim *out, struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
-	char path[PATH_MAX], file[PATH_MAX];
+	char path[PATH_MAX];
 	int rc;
 
-	rc = ck_dirfile_generation(path, dir, generation, err);
+	rc = ck_dirfile_read_of(io, dir, generation, CK_CLAIM_FILE, CLAIM_FILE_MAX, path, &text,
+				err);
 	if (!rc)
-		rc = ck_dirfile_read(io, path, CK_CLAIM_FILE, CLAIM_FILE_MAX, file, &text, err);
-	if (!rc)
-		rc = ck_claim_parse(file, text.data, text.len, out, err);
+		rc = ck_claim_parse(path, text.data, text.len, out, err);
 	ck_buf_fini(&text);
 	return rc;
 }
@@ -345,6 +334,22 @@ int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
 			rc = ck_claim_load(io, dir, generations[i], out, err);
 	free(generations);
 	return rc;
+}
+
+int ck_owner_ask(const struct ck_io *io, const char *dir, struct ck_claim *out, bool *found,
+		 struct ck_error *err)
+{
+	struct ck_error why = CK_ERROR_INIT;
+	int rc = ck_owner_load(io, dir, out, &why);
+
+	*found = rc == 0;
+	if (!rc || rc == CK_ENOENT)
+		return 0;
+	return ck_fail(
+		err, CK_EREFUSED,
+		"%s: who holds this run cannot be told (%s): when nobody does, take over with "
+		"--ckpt-takeover",
+		dir, why.text);
 }
 
 static int check_highest(const char *dir, uint64_t highest, uint64_t generation,

@@ -58,6 +58,27 @@ int ck_dirfile_store(const struct ck_io *io, const char *dir, const char *name,
 	return rc ? rc : ck_dirfile_sync(io, dir, err);
 }
 
+int ck_dirfile_read_of(const struct ck_io *io, const char *dir, uint64_t generation,
+		       const char *name, uint64_t max_bytes, char path[static PATH_MAX],
+		       struct ck_buf *out, struct ck_error *err)
+{
+	char sub[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_generation(sub, dir, generation, err);
+	return rc ? rc : ck_dirfile_read(io, sub, name, max_bytes, path, out, err);
+}
+
+int ck_dirfile_store_of(const struct ck_io *io, const char *dir, uint64_t generation,
+			const char *name, const struct ck_buf *text, struct ck_error *err)
+{
+	char sub[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_generation(sub, dir, generation, err);
+	return rc ? rc : ck_dirfile_store(io, sub, name, text, err);
+}
+
 /* With a slash at its end a link is followed. */
 static int followed(char out[static PATH_MAX], const char *dir, struct ck_error *err)
 {

@@ -33,6 +33,13 @@ int ck_dirfile_write(const struct ck_io *io, const char *dir, const char *name,
 int ck_dirfile_store(const struct ck_io *io, const char *dir, const char *name,
 		     const struct ck_buf *text, struct ck_error *err);
 
+/* The same, of files in .gen-<n>/. */
+int ck_dirfile_read_of(const struct ck_io *io, const char *dir, uint64_t generation,
+		       const char *name, uint64_t max_bytes, char path[static PATH_MAX],
+		       struct ck_buf *out, struct ck_error *err);
+int ck_dirfile_store_of(const struct ck_io *io, const char *dir, uint64_t generation,
+			const char *name, const struct ck_buf *text, struct ck_error *err);
+
 /* As ck_io_list and ck_io_sync_dir. */
 int ck_dirfile_list(const struct ck_io *io, const char *dir, struct ck_names *out,
 		    struct ck_error *err);

@@ -8,7 +8,7 @@
 #include "json.h"
 #include "parse.h"
 
-int ck_field_version(const char *where, const cJSON *object, struct ck_error *err)
+static int check_version(const char *where, const cJSON *object, struct ck_error *err)
 {
 	uint64_t version;
 	int rc;
@@ -21,6 +21,26 @@ int ck_field_version(const char *where, const cJSON *object, struct ck_error *er
 			       "%s: schema_version is %" PRIu64 ", this program reads %d", where,
 			       version, CK_SCHEMA_VERSION);
 	return 0;
+}
+
+int ck_field_parse(const char *where, const char *text, size_t bytes, cJSON **tree,
+		   struct ck_error *err)
+{
+	int rc;
+
+	*tree = NULL;
+	rc = ck_json_parse(where, text, bytes, tree, err);
+	return rc ? rc : check_version(where, *tree, err);
+}
+
+int ck_field_finish(struct ck_buf *out, struct ck_buf *text, int rc, struct ck_error *err)
+{
+	if (!rc)
+		ck_buf_add(out, text->data, text->len);
+	if (!rc)
+		rc = ck_buf_check(out, err);
+	ck_buf_fini(text);
+	return rc;
 }
 
 /* Of a valid UTF-8 sequence: C0, DEL or C1, which terminals obey. */

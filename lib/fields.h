@@ -16,8 +16,12 @@
 #include "error.h"
 #include "manifest.h"
 
-/* "schema_version" is the one we know; another one is an error that names both. */
-int ck_field_version(const char *where, const cJSON *object, struct ck_error *err);
+/*
+ * Parse a file of ours (ck_json_parse). "schema_version" must be the one we know; another one is an error that
+ * names both. *tree is to be deleted whatever the answer. Returns CK_ENOMEM as well.
+ */
+int ck_field_parse(const char *where, const char *text, size_t bytes, cJSON **tree,
+		   struct ck_error *err);
 
 /* A text of less than `size` bytes, copied to dst[size]. */
 int ck_field_text(const char *where, const cJSON *object, const char *key, char *dst, size_t size,
@@ -48,6 +52,12 @@ void ck_field_print_time(struct ck_buf *out, const char *key, int64_t epoch);
 void ck_field_print_time_or_null(struct ck_buf *out, const char *key, int64_t epoch);
 /* Append `"job": {…}`. */
 void ck_field_print_job(struct ck_buf *out, const struct ck_job *job, bool with_nodes);
+
+/*
+ * The end of a writer: what it has printed goes behind `out`, unless rc says that it is not to be. Returns rc, or
+ * CK_ENOMEM. `text` is freed.
+ */
+int ck_field_finish(struct ck_buf *out, struct ck_buf *text, int rc, struct ck_error *err);
 
 /* For writers: the rules of ck_field_text and ck_field_hex. 0 or CK_EFORMAT. */
 int ck_text_check(const char *where, const char *key, const char *text, struct ck_error *err);

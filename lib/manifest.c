@@ -119,12 +119,7 @@ int ck_manifest_print(const struct ck_manifest *manifest, bool with_files, struc
 	if (!rc && text.len > CK_JSON_MAX_BYTES)
 		rc = ck_fail(err, CK_EFORMAT, "%s: it would have %zu bytes, at most %" PRIu64,
 			     where, text.len, CK_JSON_MAX_BYTES);
-	if (!rc)
-		ck_buf_add(out, text.data, text.len);
-	if (!rc)
-		rc = ck_buf_check(out, err);
-	ck_buf_fini(&text);
-	return rc;
+	return ck_field_finish(out, &text, rc, err);
 }
 
 int ck_sums_print(const struct ck_manifest *manifest,
@@ -224,9 +219,7 @@ static int parse_head(const char *where, const cJSON *tree, struct ck_manifest *
 {
 	int rc;
 
-	rc = ck_field_version(where, tree, err);
-	if (!rc)
-		rc = ck_field_u32(where, tree, "world_size", UINT32_MAX, &m->world_size, err);
+	rc = ck_field_u32(where, tree, "world_size", UINT32_MAX, &m->world_size, err);
 	if (!rc)
 		rc = ck_json_u64(where, tree, "step", CK_JSON_INT_MAX, &m->id.step, err);
 	if (!rc)
@@ -253,10 +246,10 @@ int ck_manifest_parse(const char *where, const char *text, size_t bytes, bool wi
 		      struct ck_manifest *out, struct ck_error *err)
 {
 	struct ck_manifest m = {.user = NULL};
-	cJSON *tree = NULL;
+	cJSON *tree;
 	int rc;
 
-	rc = ck_json_parse(where, text, bytes, &tree, err);
+	rc = ck_field_parse(where, text, bytes, &tree, err);
 	if (!rc)
 		rc = parse_head(where, tree, &m, err);
 	if (!rc)

@@ -43,12 +43,10 @@ int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_m
 		  struct ck_error *err)
 {
 	struct ck_mark mark = {.reason = ""};
-	cJSON *tree = NULL;
+	cJSON *tree;
 	int rc;
 
-	rc = ck_json_parse(where, text, bytes, &tree, err);
-	if (!rc)
-		rc = ck_field_version(where, tree, err);
+	rc = ck_field_parse(where, text, bytes, &tree, err);
 	if (!rc)
 		rc = parse_want(where, tree, &mark.want, err);
 	if (!rc)
@@ -94,26 +92,18 @@ int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_erro
 	rc = ck_buf_check(&text, err);
 	if (!rc)
 		rc = ck_mark_parse(CK_MARK_FILE, text.data, text.len, &again, err);
-	if (!rc)
-		ck_buf_add(out, text.data, text.len);
-	if (!rc)
-		rc = ck_buf_check(out, err);
-	ck_buf_fini(&text);
-	return rc;
+	return ck_field_finish(out, &text, rc, err);
 }
 
 int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
 		  const struct ck_mark *mark, struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
-	char path[PATH_MAX];
 	int rc;
 
-	rc = ck_dirfile_generation(path, dir, generation, err);
+	rc = ck_mark_print(mark, &text, err);
 	if (!rc)
-		rc = ck_mark_print(mark, &text, err);
-	if (!rc)
-		rc = ck_dirfile_store(io, path, CK_MARK_FILE, &text, err);
+		rc = ck_dirfile_store_of(io, dir, generation, CK_MARK_FILE, &text, err);
 	ck_buf_fini(&text);
 	return rc;
 }
@@ -122,14 +112,12 @@ int ck_mark_load(const struct ck_io *io, const char *dir, uint64_t generation, s
 		 struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
-	char path[PATH_MAX], file[PATH_MAX];
+	char path[PATH_MAX];
 	int rc;
 
-	rc = ck_dirfile_generation(path, dir, generation, err);
+	rc = ck_dirfile_read_of(io, dir, generation, CK_MARK_FILE, MARK_FILE_MAX, path, &text, err);
 	if (!rc)
-		rc = ck_dirfile_read(io, path, CK_MARK_FILE, MARK_FILE_MAX, file, &text, err);
-	if (!rc)
-		rc = ck_mark_parse(file, text.data, text.len, out, err);
+		rc = ck_mark_parse(path, text.data, text.len, out, err);
 	ck_buf_fini(&text);
 	return rc;
 }

@@ -51,12 +51,10 @@ int ck_record_parse(const char *where, const char *text, size_t bytes, struct ck
 		    struct ck_error *err)
 {
 	struct ck_record record = {.files = NULL};
-	cJSON *tree = NULL;
+	cJSON *tree;
 	int rc;
 
-	rc = ck_json_parse(where, text, bytes, &tree, err);
-	if (!rc)
-		rc = ck_field_version(where, tree, err);
+	rc = ck_field_parse(where, text, bytes, &tree, err);
 	if (!rc)
 		rc = ck_field_hex(where, tree, "save_id", CK_RUN_ID_HEX, record.save_id, err);
 	if (!rc)

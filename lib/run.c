@@ -41,12 +41,10 @@ int ck_run_parse(const char *where, const char *text, size_t bytes, struct ck_ru
 		 struct ck_error *err)
 {
 	struct ck_run run = {.name = ""};
-	cJSON *tree = NULL;
+	cJSON *tree;
 	int rc;
 
-	rc = ck_json_parse(where, text, bytes, &tree, err);
-	if (!rc)
-		rc = ck_field_version(where, tree, err);
+	rc = ck_field_parse(where, text, bytes, &tree, err);
 	if (!rc)
 		rc = ck_field_hex(where, tree, "run_id", CK_RUN_ID_HEX, run.run_id, err);
 	if (!rc)
@@ -96,12 +94,7 @@ int ck_run_print(const struct ck_run *run, struct ck_buf *out, struct ck_error *
 	rc = ck_buf_check(&text, err);
 	if (!rc)
 		rc = ck_run_parse(CK_RUN_FILE, text.data, text.len, &again, err);
-	if (!rc)
-		ck_buf_add(out, text.data, text.len);
-	if (!rc)
-		rc = ck_buf_check(out, err);
-	ck_buf_fini(&text);
-	return rc;
+	return ck_field_finish(out, &text, rc, err);
 }
 
 int ck_run_load(const struct ck_io *io, const char *dir, struct ck_run *out, struct ck_error *err)

@@ -107,6 +107,13 @@ int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
 		  struct ck_error *err);
 
 /*
+ * The same for who wants to take over: *found is false when nobody has claimed the run yet. A claim that decides
+ * and cannot be read is CK_EREFUSED, with the way out.
+ */
+int ck_owner_ask(const struct ck_io *io, const char *dir, struct ck_claim *out, bool *found,
+		 struct ck_error *err);
+
+/*
  * Are we still the owner? A readdir, to be made after an entry of our own. Returns 0; CK_EFENCED
  * naming the newer; CK_ENOENT (no run directory); CK_EIO (also: our own generation is gone).
  */

@@ -65,19 +65,14 @@ static int check_owner(const struct ck_watch *watch, const struct ck_opts *opts,
 	struct ck_claim claim;
 	struct ck_jobinfo job = {.job_id = 0};
 	struct ck_owner owner = {.claim = &claim, .cluster = start->cluster, .steps = steps};
-	struct ck_error why = CK_ERROR_INIT;
+	bool found;
 	int rc;
 
 	if (opts->takeover)
 		return 0;
-	rc = ck_owner_load(&ck_io_posix, start->run, &claim, &why);
-	if (rc == CK_ENOENT)
-		return 0;
-	if (rc)
-		return ck_fail(err, CK_EREFUSED,
-			       "%s: who holds this run cannot be told (%s): when nobody does, take "
-			       "over with --ckpt-takeover",
-			       start->run, why.text);
+	rc = ck_owner_ask(&ck_io_posix, start->run, &claim, &found, err);
+	if (rc || !found)
+		return rc;
 	owner.job_id = start->job_id;
 	owner.restarts = start->restarts;
 	owner.step_id = watch->step_id;

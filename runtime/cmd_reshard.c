@@ -228,7 +228,6 @@ static int open_run(struct reshard *r, struct ck_error *err)
 	int rc = ck_run_load(r->cmd->io, r->to, &run, NULL);
 
 	if (rc) {
-		run = (struct ck_run){.committed = false};
 		strcpy(run.name, from->run);
 		rc = ck_run_create(r->cmd->io, r->to, &run, err);
 		strcpy(run.run_id, from->run_id);
@@ -240,31 +239,34 @@ static int open_run(struct reshard *r, struct ck_error *err)
 		       run.run_id, from->run_id);
 }
 
-static int claim(struct reshard *r, struct ck_error *err)
+static int check_owner(const struct reshard *r, struct ck_error *err)
 {
 	struct ck_claim owner;
-	uint64_t highest = 0;
-	int rc = ck_generation_highest(r->cmd->io, r->to, &highest, err);
+	int rc = ck_owner_load(r->cmd->io, r->to, &owner, err);
 
-	r->claim = (struct ck_claim){.pid = (uint64_t)getpid(),
-				     .time = time(NULL),
-				     .world_size = r->world};
-	gethostname(r->claim.host, sizeof(r->claim.host) - 1);
-	if (!rc && highest && ck_claim_load(r->cmd->io, r->to, highest, &owner, NULL) == 0) {
-		if (ck_owner_seems_alive(r->cmd->io, &owner, &r->claim))
-			rc = ck_fail(err, CK_EREFUSED,
-				     "%s: process %" PRIu64
-				     " on %s is writing to this run: end it first, or name another "
-				     "directory",
-				     r->to, owner.pid, owner.host);
-		else if (!owner.ended && *owner.job.job_id)
-			rc = ck_fail(err, CK_EREFUSED,
-				     "%s: job %s may still be writing to this run: name another "
-				     "directory",
-				     r->to, owner.job.job_id);
-		ck_claim_fini(&owner);
-	}
-	return rc ? rc : ck_claim_take(r->cmd->io, r->to, &r->claim, err);
+	if (rc)
+		return rc == CK_ENOENT ? 0 : rc; /* a claim that cannot be read may be anybody's */
+	if (ck_owner_seems_alive(r->cmd->io, &owner, &r->claim) ||
+	    (!owner.ended && *owner.job.job_id))
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: process %" PRIu64
+			     " on %s, job '%s', may still write to it: name another directory",
+			     r->to, owner.pid, owner.host, owner.job.job_id);
+	ck_claim_fini(&owner);
+	return rc;
+}
+
+static int claim(struct reshard *r, struct ck_error *err)
+{
+	struct ck_claim *c = &r->claim;
+	int rc;
+
+	*c = (struct ck_claim){.pid = (uint64_t)getpid(),
+			       .time = time(NULL),
+			       .world_size = r->world};
+	gethostname(c->host, sizeof(c->host) - 1);
+	rc = check_owner(r, err);
+	return rc ? rc : ck_claim_take(r->cmd->io, r->to, c, err);
 }
 
 static int describe(struct reshard *r, struct ck_error *err)

@@ -42,6 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "ckpt.h"
 #include "error.h"
 
@@ -262,6 +263,15 @@ struct ck_per_rank {
 	}
 
 void ck_per_rank_fini(struct ck_per_rank *per_rank);
+
+/*
+ * Of what add(arg, rank, text) appends for each rank in turn. Local. Returns 0; CK_ENOMEM; what add returned. End
+ * it with ck_per_rank_fini, whatever the answer.
+ */
+int ck_per_rank_make(struct ck_per_rank *out, uint32_t size,
+		     int (*add)(const void *arg, uint32_t rank, struct ck_buf *text,
+				struct ck_error *err),
+		     const void *arg, struct ck_error *err);
 
 /*
  * Bring a byte string of each rank to root, along a tree: a rank holds for a while what the ranks

@@ -160,6 +160,25 @@ void ck_per_rank_fini(struct ck_per_rank *per_rank)
 	*per_rank = (struct ck_per_rank)CK_PER_RANK_INIT;
 }
 
+int ck_per_rank_make(struct ck_per_rank *out, uint32_t size,
+		     int (*add)(const void *arg, uint32_t rank, struct ck_buf *text,
+				struct ck_error *err),
+		     const void *arg, struct ck_error *err)
+{
+	struct ck_buf all = CK_BUF_INIT;
+	int rc = 0;
+
+	out->offsets = calloc((size_t)size + 1, sizeof(*out->offsets));
+	if (!out->offsets)
+		return ck_fail_nomem(err, ((size_t)size + 1) * sizeof(*out->offsets));
+	for (uint32_t r = 0; !rc && r < size; r++) {
+		rc = add(arg, r, &all, err);
+		out->offsets[r + 1] = all.len;
+	}
+	out->data = (unsigned char *)all.data;
+	return rc;
+}
+
 /*
  * What passes through a rank: the bytes of its subtree, by place. First every rank learns the sizes
  * of its subtree, then all allocate and agree that they could, then the bytes travel.

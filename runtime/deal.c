@@ -29,31 +29,19 @@ static int merge(ckpt *ck, struct ck_per_rank *packed, struct ck_deal *deal, str
 	return rc;
 }
 
-/* Rank 0: the deal -> each rank's duty, end to end. */
-static int pack_duties(ckpt *ck, const struct ck_deal *deal, struct ck_per_rank *out,
-		       struct ck_error *err)
+static int add_duty(const void *arg, uint32_t rank, struct ck_buf *text, struct ck_error *err)
 {
-	uint32_t size = (uint32_t)ck->comm.table.size;
-	struct ck_buf all = CK_BUF_INIT;
-	int rc = 0;
-
-	out->offsets = calloc(size + 1, sizeof(*out->offsets));
-	if (!out->offsets)
-		return ck_fail_nomem(err, (size + 1) * sizeof(*out->offsets));
-	for (uint32_t r = 0; !rc && r < size; r++) {
-		rc = ck_duty_pack(deal, r, &all, err);
-		out->offsets[r + 1] = all.len;
-	}
-	out->data = (unsigned char *)all.data;
-	return rc;
+	return ck_duty_pack(arg, rank, text, err);
 }
 
+/* Rank 0: what the ranks packed -> each rank's duty. */
 static int deal_root(ckpt *ck, struct ck_per_rank *packed, struct ck_deal *deal,
 		     struct ck_per_rank *duties, struct ck_error *err)
 {
 	int rc = merge(ck, packed, deal, err);
 
-	return rc ? rc : pack_duties(ck, deal, duties, err);
+	return rc ? rc
+		  : ck_per_rank_make(duties, (uint32_t)ck->comm.table.size, add_duty, deal, err);
 }
 
 /* Collective: gather, merge, scatter. */

@@ -166,20 +166,15 @@ static void sweep(void *arg)
 static int may_supersede(ckpt *ck, struct ck_error *err)
 {
 	const struct ck_claim *ours = &ck->claim;
-	struct ck_error why = CK_ERROR_INIT;
 	struct ck_claim owner;
+	bool found;
 	int rc;
 
 	if (ck->set.takeover)
 		return 0;
-	rc = ck_owner_load(ck->io, ck->set.dir, &owner, &why);
-	if (rc == CK_ENOENT)
-		return 0;
-	if (rc)
-		return ck_fail(err, CK_EREFUSED,
-			       "%s: who holds this run cannot be told (%s): when nobody does, take "
-			       "over with --ckpt-takeover",
-			       ck->set.dir, why.text);
+	rc = ck_owner_ask(ck->io, ck->set.dir, &owner, &found, err);
+	if (rc || !found)
+		return rc;
 	if (ck_owner_seems_alive(ck->io, &owner, ours))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64

@@ -12,31 +12,18 @@
 #include "parse.h"
 #include "search.h"
 
-/* Rank 0: the file entries of each rank, as the records they were made from. */
-static int pack_files(const ckpt *ck, const struct ck_manifest *m, struct ck_per_rank *out,
-		      struct ck_error *err)
+/* The file entries of a rank, as the record they were made from. */
+static int add_files(const void *arg, uint32_t rank, struct ck_buf *text, struct ck_error *err)
 {
-	uint32_t size = (uint32_t)ck->comm.table.size;
-	struct ck_buf all = CK_BUF_INIT;
-	int rc = 0;
+	const struct ck_manifest *m = arg;
+	struct ck_record record = {.rank = rank, .step = m->id.step};
+	size_t first;
 
-	out->offsets = calloc(size + 1, sizeof(*out->offsets));
-	if (!out->offsets)
-		return ck_fail_nomem(err, (size + 1) * sizeof(*out->offsets));
-	for (uint32_t r = 0; !rc && r < size; r++) {
-		struct ck_record record = {.rank = r, .step = m->id.step};
-		size_t first, count;
-
-		if (!ck_manifest_rank_files(m, r, &first, &count))
-			return ck_fail(err, CK_EFORMAT, "manifest: rank %u has no file", r);
-		strcpy(record.save_id, m->save_id);
-		record.files = m->files + first;
-		record.nfiles = count;
-		rc = ck_record_print(&record, &all, err);
-		out->offsets[r + 1] = all.len;
-	}
-	out->data = (unsigned char *)all.data;
-	return rc;
+	if (!ck_manifest_rank_files(m, rank, &first, &record.nfiles))
+		return ck_fail(err, CK_EFORMAT, "manifest: rank %u has no file", rank);
+	strcpy(record.save_id, m->save_id);
+	record.files = m->files + first;
+	return ck_record_print(&record, text, err);
 }
 
 /* Collective: this rank's file entries of the checkpoint proposed. */
@@ -46,8 +33,11 @@ static int receive_files(ckpt *ck, const struct ck_search *s, struct ck_record *
 	struct ck_per_rank texts = CK_PER_RANK_INIT;
 	void *text = NULL;
 	uint64_t bytes = 0;
-	int rc = ck_is_root(ck) ? pack_files(ck, &s->manifest, &texts, err) : 0;
+	int rc = 0;
 
+	if (ck_is_root(ck))
+		rc = ck_per_rank_make(&texts, (uint32_t)ck->comm.table.size, add_files,
+				      &s->manifest, err);
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc)
 		rc = ck_comm_scatter(&ck->comm, 0, &texts, &text, &bytes, err);

@@ -365,3 +365,15 @@ unsigned longest_line(const char *text)
 	}
 	return (unsigned)longest;
 }
+
+const cJSON *json_at(const cJSON *tree, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(tree, key);
+}
+
+const char *json_text(const cJSON *tree, const char *key)
+{
+	const char *text = cJSON_GetStringValue(json_at(tree, key));
+
+	return text ? text : "(no string)";
+}

@@ -5,6 +5,7 @@
 #ifndef TESTS_COMMAND_H
 #define TESTS_COMMAND_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -65,5 +66,10 @@ void said_fini(struct said *said);
 
 /* The longest line of a text, in bytes. */
 unsigned longest_line(const char *text);
+
+/* A member of what it printed with --json; NULL when there is none. */
+const cJSON *json_at(const cJSON *tree, const char *key);
+/* The same of a text; "(no string)" when it is none. */
+const char *json_text(const cJSON *tree, const char *key);
 
 #endif

@@ -276,3 +276,14 @@ int save_step(const struct ck_io *io, const char *dir, struct ck_step_id id, uin
 	ck_manifest_fini(&m);
 	return rc;
 }
+
+const char *run_with(struct ck_step_id id, uint32_t world)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+
+	make_run(dir);
+	if (save_step(&ck_io_posix, dir, id, world, NULL, &err))
+		ok(false, "a checkpoint can be made: %s", err.text);
+	return dir;
+}

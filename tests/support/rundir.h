@@ -56,5 +56,7 @@ int save_extra(const struct ck_io *io, const char *dir, struct ck_manifest *mani
 /* A whole save, from ck_save_begin to ck_save_commit; the first failure ends it. */
 int save_step(const struct ck_io *io, const char *dir, struct ck_step_id id, uint32_t world,
 	      struct ck_error *warning, struct ck_error *err);
+/* A fresh run with one checkpoint. */
+const char *run_with(struct ck_step_id id, uint32_t world);
 
 #endif

@@ -111,3 +111,18 @@ struct ck_io_fault *scratch_fault(const char *rules)
 	}
 	return fault;
 }
+
+void scratch_refused(struct scratch *scratch, const char *what, const struct scratch_refusal *rows,
+		     size_t count,
+		     int (*call)(const struct ck_io *io, const char *path, struct ck_error *err))
+{
+	for (size_t i = 0; i < count; i++) {
+		struct ck_io_fault *fault = scratch_fault(rows[i].rules);
+		struct ck_error err = CK_ERROR_INIT;
+
+		is_int(call(ck_io_fault_io(fault), scratch_path(scratch, rows[i].name), &err),
+		       rows[i].code, "%s: %s %s", what, rows[i].name, rows[i].rules);
+		like(err.text, rows[i].says, "%s: %s: text", what, rows[i].name);
+		ck_io_fault_free(fault);
+	}
+}

@@ -42,6 +42,19 @@ void scratch_strangers(struct scratch *scratch);
 /* `bytes` bytes of a fixed pattern without a short period; free() them. */
 unsigned char *scratch_pattern(size_t bytes);
 
+/* A call on one path that fails in a certain way. */
+struct scratch_refusal {
+	const char *rules;
+	const char *name; /* in the directory */
+	int code;
+	const char *says;
+};
+
+/* Make each call under its rules, and check code and text. `call` checks what else is to be so. */
+void scratch_refused(struct scratch *scratch, const char *what, const struct scratch_refusal *rows,
+		     size_t count,
+		     int (*call)(const struct ck_io *io, const char *path, struct ck_error *err));
+
 /* A ck_io over the system's that misbehaves by these rules. */
 struct ck_io_fault *scratch_fault(const char *rules);
 

@@ -403,18 +403,6 @@ static void shows_progress(void)
 
 /* --- ls: for programs --- */
 
-static const cJSON *at(const cJSON *tree, const char *key)
-{
-	return cJSON_GetObjectItemCaseSensitive(tree, key);
-}
-
-static const char *string_at(const cJSON *tree, const char *key)
-{
-	const char *text = cJSON_GetStringValue(at(tree, key));
-
-	return text ? text : "(no string)";
-}
-
 static void json_of_a_run(void)
 {
 	const char *dir = two_steps();
@@ -427,33 +415,34 @@ static void json_of_a_run(void)
 	said = ckpt_cmd("ls", "--json", dir, "/nowhere");
 	is_int(said.exit_code, 1, "JSON of a run and of none");
 	tree = cJSON_Parse(said.out);
-	run = cJSON_GetArrayItem(at(tree, "runs"), 0);
-	is_int(cJSON_GetArraySize(at(tree, "runs")), 1, "one run");
-	is_str(string_at(run, "dir"), dir, "dir");
-	is_str(string_at(run, "name"), "train", "name");
-	is_int((long long)strlen(string_at(run, "run_id")), 32, "run_id");
-	is_str(string_at(run, "job_id"), "4711", "job_id");
-	ok(cJSON_IsTrue(at(run, "committed")), "committed");
-	ok(cJSON_IsNull(at(run, "complete_step")), "complete_step");
-	is_str(string_at(run, "start"), "fell-back", "start");
-	is_str(string_at(run, "start_from"), "step-0000001000.g1", "start_from");
-	is_int((int)cJSON_GetNumberValue(at(at(run, "claim"), "restart_count")), 2, "claim");
-	rows = at(run, "checkpoints");
+	run = cJSON_GetArrayItem(json_at(tree, "runs"), 0);
+	is_int(cJSON_GetArraySize(json_at(tree, "runs")), 1, "one run");
+	is_str(json_text(run, "dir"), dir, "dir");
+	is_str(json_text(run, "name"), "train", "name");
+	is_int((long long)strlen(json_text(run, "run_id")), 32, "run_id");
+	is_str(json_text(run, "job_id"), "4711", "job_id");
+	ok(cJSON_IsTrue(json_at(run, "committed")), "committed");
+	ok(cJSON_IsNull(json_at(run, "complete_step")), "complete_step");
+	is_str(json_text(run, "start"), "fell-back", "start");
+	is_str(json_text(run, "start_from"), "step-0000001000.g1", "start_from");
+	is_int((int)cJSON_GetNumberValue(json_at(json_at(run, "claim"), "restart_count")), 2,
+	       "claim");
+	rows = json_at(run, "checkpoints");
 	is_int(cJSON_GetArraySize(rows), 3, "three rows");
 	row = cJSON_GetArrayItem(rows, 0);
-	is_str(string_at(row, "name"), ".saving-0000003000.g1", "the save under way");
-	is_str(string_at(row, "state"), "saving", "is one");
-	is_str(string_at(row, "began"), "2023-11-14T23:20:00Z", "since when");
+	is_str(json_text(row, "name"), ".saving-0000003000.g1", "the save under way");
+	is_str(json_text(row, "state"), "saving", "is one");
+	is_str(json_text(row, "began"), "2023-11-14T23:20:00Z", "since when");
 	row = cJSON_GetArrayItem(rows, 1);
-	is_str(string_at(row, "state"), "bad", "the bad one");
-	like(string_at(row, "reason"), "the file is missing", "and why");
+	is_str(json_text(row, "state"), "bad", "the bad one");
+	like(json_text(row, "reason"), "the file is missing", "and why");
 	row = cJSON_GetArrayItem(rows, 2);
-	is_str(string_at(row, "state"), "ok", "the good one");
-	ok(cJSON_IsNull(at(row, "reason")), "no reason");
-	is_int((int)cJSON_GetNumberValue(at(row, "world_size")), 4, "world_size");
-	is_int((int)cJSON_GetNumberValue(at(row, "files")), 4, "files");
-	is_int((int)cJSON_GetNumberValue(at(row, "bytes")), 4 * 24120, "bytes");
-	is_str(string_at(row, "created"), "2023-11-14T22:46:40Z", "created");
+	is_str(json_text(row, "state"), "ok", "the good one");
+	ok(cJSON_IsNull(json_at(row, "reason")), "no reason");
+	is_int((int)cJSON_GetNumberValue(json_at(row, "world_size")), 4, "world_size");
+	is_int((int)cJSON_GetNumberValue(json_at(row, "files")), 4, "files");
+	is_int((int)cJSON_GetNumberValue(json_at(row, "bytes")), 4 * 24120, "bytes");
+	is_str(json_text(row, "created"), "2023-11-14T22:46:40Z", "created");
 	cJSON_Delete(tree);
 	said_fini(&said);
 }

@@ -172,6 +172,12 @@ static void reshard_refusals(void)
 	is_int(said.exit_code, 1, "a directory of another run");
 	like(said.err, "the checkpoint belongs to run", "is refused");
 	said_fini(&said);
+	put_file(at("run/.gen-1/claim.json"), "");
+	said = ckpt_cmd("reshard", at("run@40"), at("run"), "--world=4");
+	is_int(said.exit_code, 1, "a run of which nobody can tell who holds it");
+	like(said.err, ".gen-1/claim.json: not JSON", "is refused");
+	ok(!exists_in(at("run"), ".gen-2"), "and not claimed");
+	said_fini(&said);
 	flip_bit(in_dir(w.step, "rank-00001.0.safetensors"), 4096);
 	said = ckpt_cmd("reshard", at("run@40"), at("to"), "--world=4");
 	is_int(said.exit_code, 1, "a damaged source");

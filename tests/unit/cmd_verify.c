@@ -360,21 +360,10 @@ static void shows_a_bar(void)
 
 /* --- for programs --- */
 
-static const cJSON *at(const cJSON *tree, const char *key)
-{
-	return cJSON_GetObjectItemCaseSensitive(tree, key);
-}
-
-static const char *string_at(const cJSON *tree, const char *key)
-{
-	const char *text = cJSON_GetStringValue(at(tree, key));
-
-	return text ? text : "(no string)";
-}
-
 static int number_at(const cJSON *tree, const char *key)
 {
-	return cJSON_IsNumber(at(tree, key)) ? (int)cJSON_GetNumberValue(at(tree, key)) : -1;
+	return cJSON_IsNumber(json_at(tree, key)) ? (int)cJSON_GetNumberValue(json_at(tree, key))
+						  : -1;
 }
 
 static void json_of_both(void)
@@ -389,31 +378,31 @@ static void json_of_both(void)
 	said = ckpt_cmd("verify", "--json", dir);
 	is_int(said.exit_code, 1, "JSON of a bad one and a good one");
 	tree = cJSON_Parse(said.out);
-	is_str(string_at(tree, "level"), "sha256", "level");
+	is_str(json_text(tree, "level"), "sha256", "level");
 	is_int(number_at(tree, "ok"), 1, "ok");
 	is_int(number_at(tree, "bad"), 1, "bad");
 	is_int(number_at(tree, "unknown"), 0, "unknown");
-	ok(cJSON_IsFalse(at(tree, "interrupted")), "interrupted");
-	row = cJSON_GetArrayItem(at(tree, "checkpoints"), 0);
-	is_str(string_at(row, "path"), in(dir, "step-0000002000.g1"), "path");
-	is_str(string_at(row, "state"), "bad", "state");
+	ok(cJSON_IsFalse(json_at(tree, "interrupted")), "interrupted");
+	row = cJSON_GetArrayItem(json_at(tree, "checkpoints"), 0);
+	is_str(json_text(row, "path"), in(dir, "step-0000002000.g1"), "path");
+	is_str(json_text(row, "state"), "bad", "state");
 	is_int(number_at(row, "step"), 2000, "step");
 	is_int(number_at(row, "generation"), 1, "generation");
 	is_int(number_at(row, "world_size"), 4, "world_size");
 	is_int(number_at(row, "files"), 4, "files");
 	is_int(number_at(row, "bytes"), 4 * SHARD_BYTES, "bytes");
 	is_int(number_at(row, "bytes_read"), 4 * SHARD_BYTES, "bytes_read");
-	ok(cJSON_IsNumber(at(row, "seconds")), "seconds");
-	ok(cJSON_IsNull(at(row, "error")), "error");
-	finding = cJSON_GetArrayItem(at(row, "findings"), 0);
-	is_str(string_at(finding, "severity"), "bad", "severity");
-	is_str(string_at(finding, "code"), "digest mismatch", "code");
-	like(string_at(finding, "text"), "rank-00001.0.safetensors: chunk 0", "text");
-	row = cJSON_GetArrayItem(at(tree, "checkpoints"), 1);
-	is_str(string_at(row, "state"), "ok", "the good one");
-	finding = cJSON_GetArrayItem(at(row, "findings"), 0);
-	is_str(string_at(finding, "severity"), "warning", "its warning");
-	ok(cJSON_IsNull(at(finding, "code")), "has no code");
+	ok(cJSON_IsNumber(json_at(row, "seconds")), "seconds");
+	ok(cJSON_IsNull(json_at(row, "error")), "error");
+	finding = cJSON_GetArrayItem(json_at(row, "findings"), 0);
+	is_str(json_text(finding, "severity"), "bad", "severity");
+	is_str(json_text(finding, "code"), "digest mismatch", "code");
+	like(json_text(finding, "text"), "rank-00001.0.safetensors: chunk 0", "text");
+	row = cJSON_GetArrayItem(json_at(tree, "checkpoints"), 1);
+	is_str(json_text(row, "state"), "ok", "the good one");
+	finding = cJSON_GetArrayItem(json_at(row, "findings"), 0);
+	is_str(json_text(finding, "severity"), "warning", "its warning");
+	ok(cJSON_IsNull(json_at(finding, "code")), "has no code");
 	cJSON_Delete(tree);
 	said_fini(&said);
 }

@@ -69,37 +69,22 @@ static void test_sync_dir(void)
 
 static void test_mkdir(void)
 {
-	static const struct {
-		const char *rules;
-		const char *name;
-		int code;
-		const char *says;
-	} rows[] = {
+	static const struct scratch_refusal rows[] = {
 		{"", "dir", CK_EEXIST, "/dir: mkdir: File exists"},
 		{"", "file", CK_EEXIST, "/file: mkdir: File exists"},
 		{"", "dangling", CK_EEXIST, "/dangling: mkdir: File exists"},
 		{"", "missing/dir", CK_ENOENT, "/missing/dir: mkdir: No such file"},
 		{"", "file/dir", CK_EIO, "/file/dir: mkdir: Not a directory"},
 		{"mkdir:new:errno=ENOSPC", "new", CK_EIO, "/new: mkdir: No space left on device"},
-		{"", "new", CK_OK, NULL},
 	};
 	struct scratch files = scratch_new();
-	mode_t old = umask(027);
 	struct stat st;
+	mode_t old;
 
 	scratch_strangers(&files);
-	for (size_t i = 0; i < ROWS(rows); i++) {
-		struct ck_io_fault *fault = scratch_fault(rows[i].rules);
-		struct ck_error err = CK_ERROR_INIT;
-
-		is_int(ck_io_mkdir(ck_io_fault_io(fault), scratch_path(&files, rows[i].name), &err),
-		       rows[i].code, "mkdir: %s %s", rows[i].name, rows[i].rules);
-		if (rows[i].says)
-			like(err.text, rows[i].says, "mkdir: %s: text", rows[i].name);
-		else
-			is_str(err.text, "", "mkdir: no text");
-		ck_io_fault_free(fault);
-	}
+	scratch_refused(&files, "mkdir", rows, ROWS(rows), ck_io_mkdir);
+	old = umask(027);
+	is_int(ck_io_mkdir(&ck_io_posix, scratch_path(&files, "new"), NULL), CK_OK, "mkdir: new");
 	umask(old);
 	ok(lstat(scratch_path(&files, "new"), &st) == 0 && (st.st_mode & 07777) == 0750,
 	   "mkdir: mode 0777 & ~umask");
@@ -143,14 +128,18 @@ static void test_rename(void)
 	   "rename: moved");
 }
 
+static int list_untouched(const struct ck_io *io, const char *path, struct ck_error *err)
+{
+	struct ck_names names = {NULL, 77};
+	int rc = ck_io_list(io, path, &names, err);
+
+	ok(names.names == NULL && names.count == 77, "list: output untouched");
+	return rc;
+}
+
 static void test_list_failures(void)
 {
-	static const struct {
-		const char *rules;
-		const char *name;
-		int code;
-		const char *says;
-	} rows[] = {
+	static const struct scratch_refusal rows[] = {
 		{"", "missing", CK_ENOENT, "/missing: read directory: No such file"},
 		{"", "file", CK_EIO, "/file: read directory: Not a directory"},
 		{"", "fifo", CK_EIO, "/fifo: read directory: Not a directory"},
@@ -164,17 +153,7 @@ static void test_list_failures(void)
 
 	scratch_strangers(&files);
 	scratch_put_text(scratch_path(&files, "dir/a"), "a");
-	for (size_t i = 0; i < ROWS(rows); i++) {
-		struct ck_io_fault *fault = scratch_fault(rows[i].rules);
-
-		is_int(ck_io_list(ck_io_fault_io(fault), scratch_path(&files, rows[i].name), &names,
-				  &err),
-		       rows[i].code, "list: %s %s", rows[i].name, rows[i].rules);
-		like(err.text, rows[i].says, "list: %s: text", rows[i].name);
-		ok(names.names == NULL && names.count == 77, "list: %s: output untouched",
-		   rows[i].name);
-		ck_io_fault_free(fault);
-	}
+	scratch_refused(&files, "list", rows, ROWS(rows), list_untouched);
 	refuse_reallocarray = true;
 	is_int(ck_io_list(&ck_io_posix, scratch_path(&files, "dir"), &names, &err), CK_ENOMEM,
 	       "list: no memory");

@@ -37,12 +37,7 @@ static void make_tree(struct scratch *files)
 
 static void test_remove_tree_refused(void)
 {
-	static const struct {
-		const char *rules;
-		const char *name;
-		int code;
-		const char *says;
-	} rows[] = {
+	static const struct scratch_refusal rows[] = {
 		{"", "file", CK_EFORMAT, "/file: not removed: not a directory"},
 		{"", "fifo", CK_EFORMAT, "/fifo: not removed: not a directory"},
 		{"", "link", CK_EFORMAT, "/link: not removed: not a directory"},
@@ -55,16 +50,7 @@ static void test_remove_tree_refused(void)
 
 	scratch_strangers(&files);
 	scratch_put_text(scratch_path(&files, "dir/a"), "a");
-	for (size_t i = 0; i < ROWS(rows); i++) {
-		struct ck_io_fault *fault = scratch_fault(rows[i].rules);
-		struct ck_error err = CK_ERROR_INIT;
-
-		is_int(ck_io_remove_tree(ck_io_fault_io(fault), scratch_path(&files, rows[i].name),
-					 &err),
-		       rows[i].code, "remove_tree: %s %s", rows[i].name, rows[i].rules);
-		like(err.text, rows[i].says, "remove_tree: %s: text", rows[i].name);
-		ck_io_fault_free(fault);
-	}
+	scratch_refused(&files, "remove_tree", rows, ROWS(rows), ck_io_remove_tree);
 	ok(scratch_exists(scratch_path(&files, "dir")), "the directory is there");
 	ok(scratch_exists(scratch_path(&files, "link")) &&
 		   scratch_exists(scratch_path(&files, "dirlink")),

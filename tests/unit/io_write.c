@@ -14,14 +14,17 @@
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 #define MIB ((size_t)1 << 20)
 
+static int create_untouched(const struct ck_io *io, const char *path, struct ck_error *err)
+{
+	int fd = -7, rc = ck_io_create(io, path, &fd, err);
+
+	is_int(fd, -7, "create: output untouched");
+	return rc;
+}
+
 static void test_create_refused(void)
 {
-	static const struct {
-		const char *rules;
-		const char *name;
-		int code;
-		const char *says;
-	} rows[] = {
+	static const struct scratch_refusal rows[] = {
 		{"", "file", CK_EEXIST, "/file: create: File exists"},
 		{"", "dir", CK_EEXIST, "/dir: create: File exists"},
 		{"", "fifo", CK_EEXIST, "/fifo: create: File exists"},
@@ -37,18 +40,7 @@ static void test_create_refused(void)
 	char text[SCRATCH_TEXT];
 
 	scratch_strangers(&files);
-	for (size_t i = 0; i < ROWS(rows); i++) {
-		struct ck_io_fault *fault = scratch_fault(rows[i].rules);
-		struct ck_error err = CK_ERROR_INIT;
-		int fd = -7;
-
-		is_int(ck_io_create(ck_io_fault_io(fault), scratch_path(&files, rows[i].name), &fd,
-				    &err),
-		       rows[i].code, "create: %s %s", rows[i].name, rows[i].rules);
-		like(err.text, rows[i].says, "create: %s: text", rows[i].name);
-		is_int(fd, -7, "create: %s: output untouched", rows[i].name);
-		ck_io_fault_free(fault);
-	}
+	scratch_refused(&files, "create", rows, ROWS(rows), create_untouched);
 	is_str(scratch_get(scratch_path(&files, "file"), text), "content",
 	       "what a link points to is untouched");
 	ok(!scratch_exists(scratch_path(&files, "nowhere")),

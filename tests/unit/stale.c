@@ -646,6 +646,44 @@ static void requests(void)
 
 /* ---- silence ---- */
 
+/* What rank 0 was told, and word to the silent one that it may go. */
+struct silence {
+	int done;
+	char text[512];
+};
+
+static int fall_silent(const struct toy *toy)
+{
+	const struct silence *silence = toy->arg;
+
+	while (!__atomic_load_n(&silence->done, __ATOMIC_SEQ_CST))
+		nap_ms(10);
+	return 0;
+}
+
+static int end_silence(const struct toy *toy, int rc)
+{
+	struct silence *silence = toy->arg;
+
+	if (toy->rank == 0)
+		snprintf(silence->text, sizeof(silence->text), "%s", ckpt_error(toy->ck));
+	__atomic_store_n(&silence->done, 1, __ATOMIC_SEQ_CST);
+	return rc;
+}
+
+/* One of three ranks falls silent. */
+static void one_silent(int (*body)(struct toy *toy), const char *what)
+{
+	struct silence seen = {0};
+
+	setenv(CK_ENV_TIMEOUT, "1", 1);
+	toy_run(3, &options, body, &seen, toys, &text);
+	unsetenv(CK_ENV_TIMEOUT);
+	is_int(toys[0].code, CKPT_EPEER, "%s", what);
+	is_int(toys[2].code, CKPT_EPEER, "ends the others");
+	like(seen.text, "rank 1", "and is named");
+}
+
 static int falls_silent(struct toy *toy)
 {
 	int rc = 0;
@@ -653,33 +691,17 @@ static int falls_silent(struct toy *toy)
 	for (uint64_t step = 1; step < 200 && !rc; step++) {
 		nap_ms(10);
 		toy_train(toy, step);
-		if (step == 20 && toy->rank == 1) {
-			while (!__atomic_load_n((int *)toy->arg, __ATOMIC_SEQ_CST))
-				nap_ms(10);
-			return 0;
-		}
+		if (step == 20 && toy->rank == 1)
+			return fall_silent(toy);
 		rc = ckpt_step(toy->ck, step);
 	}
-	if (toy->rank == 0)
-		snprintf((char *)toy->arg + sizeof(int), 512, "%s", ckpt_error(toy->ck));
-	__atomic_store_n((int *)toy->arg, 1, __ATOMIC_SEQ_CST);
-	return rc;
+	return end_silence(toy, rc);
 }
 
 static void silent_rank(void)
 {
-	struct {
-		int done;
-		char text[512];
-	} seen = {0};
-
 	fresh_dir("silent");
-	setenv(CK_ENV_TIMEOUT, "1", 1);
-	toy_run(3, &options, falls_silent, &seen, toys, &text);
-	unsetenv(CK_ENV_TIMEOUT);
-	is_int(toys[0].code, CKPT_EPEER, "a rank that falls silent");
-	is_int(toys[2].code, CKPT_EPEER, "ends the others");
-	like(seen.text, "rank 1", "and is named");
+	one_silent(falls_silent, "a rank that falls silent");
 }
 
 /* The same in the middle of a save: it never reports, and answers nobody. */
@@ -689,35 +711,19 @@ static int silent_in_a_save(struct toy *toy)
 
 	toy_train(toy, 1);
 	rc = ckpt_save(toy->ck, 1);
-	if (toy->rank == 1) {
-		while (!__atomic_load_n((int *)toy->arg, __ATOMIC_SEQ_CST))
-			nap_ms(10);
-		return 0;
-	}
+	if (toy->rank == 1)
+		return fall_silent(toy);
 	if (!rc)
 		rc = ckpt_wait(toy->ck);
-	if (toy->rank == 0)
-		snprintf((char *)toy->arg + sizeof(int), 512, "%s", ckpt_error(toy->ck));
-	__atomic_store_n((int *)toy->arg, 1, __ATOMIC_SEQ_CST);
-	return rc;
+	return end_silence(toy, rc);
 }
 
 static void silent_rank_in_a_save(void)
 {
-	struct {
-		int done;
-		char text[512];
-	} seen = {0};
-
 	fresh_dir("silent-save");
-	setenv(CK_ENV_TIMEOUT, "1", 1);
 	with_fault("pwrite:rank-00001*:delay=6000");
-	toy_run(3, &options, silent_in_a_save, &seen, toys, &text);
+	one_silent(silent_in_a_save, "a rank that stops in the middle of a save");
 	without_fault();
-	unsetenv(CK_ENV_TIMEOUT);
-	is_int(toys[0].code, CKPT_EPEER, "a rank that stops in the middle of a save");
-	is_int(toys[2].code, CKPT_EPEER, "ends the others");
-	like(seen.text, "rank 1", "and is named");
 }
 
 /* ---- a stolen handler ---- */

@@ -382,21 +382,10 @@ static const char *first_text(const struct ck_report *report)
 	return report->count ? report->findings[0].text : "";
 }
 
-static const char *checkpoint(void)
-{
-	const char *dir = test_tmpdir();
-	struct ck_error err = CK_ERROR_INIT;
-
-	make_run(dir);
-	is_int(save_step(&ck_io_posix, dir, id, WORLD, NULL, &err), 0, "a checkpoint: %s",
-	       err.text);
-	return dir;
-}
-
 static void test_corruptions(void)
 {
 	for (size_t i = 0; i < ROWS(rows); i++) {
-		const char *dir = checkpoint();
+		const char *dir = run_with(id, WORLD);
 
 		rows[i].spoil(dir);
 		for (int level = CK_LEVEL_SIZED; level <= CK_LEVEL_SHA256; level++) {
@@ -450,7 +439,7 @@ static void test_tables(void)
 	};
 
 	for (size_t i = 0; i < ROWS(texts); i++) {
-		const char *dir = checkpoint();
+		const char *dir = run_with(id, WORLD);
 		struct ck_report report;
 
 		texts[i].spoil(dir);

@@ -29,17 +29,6 @@ static struct ck_report verify(const char *dir, enum ck_level level, int threads
 	return report;
 }
 
-static const char *checkpoint(void)
-{
-	const char *dir = test_tmpdir();
-	struct ck_error err = CK_ERROR_INIT;
-
-	make_run(dir);
-	is_int(save_step(&ck_io_posix, dir, id, WORLD, NULL, &err), 0, "a checkpoint: %s",
-	       err.text);
-	return dir;
-}
-
 static uint64_t size_of(const char *dir, const char *name)
 {
 	struct stat st = {.st_size = -1};
@@ -50,7 +39,7 @@ static uint64_t size_of(const char *dir, const char *name)
 
 static void test_report(void)
 {
-	const char *dir = checkpoint();
+	const char *dir = run_with(id, WORLD);
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_report report = {.nfiles = 77};
 	struct ck_io_fault *fault;
@@ -88,7 +77,7 @@ static void add_bytes(void *arg, uint64_t bytes)
 
 static void test_progress(void)
 {
-	const char *dir = checkpoint();
+	const char *dir = run_with(id, WORLD);
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_report report;
 	atomic_ullong seen = 0;
