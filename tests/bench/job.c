@@ -6,8 +6,8 @@
  * Ranks are threads, with MIB of float32 each in 16 tensors. It says "ready", reads commands, one a
  * line, and answers with three times of CLOCK_MONOTONIC: begin, when the program may go on, end.
  *
- *	save NAME      a periodic save in DIRECTORY/NAME, until it is committed
- *	complete NAME  the final save, written from where the state lies
+ *	save NAME      a save in DIRECTORY/NAME from where the state lies, as --ckpt-staging=off has it
+ *	async NAME     one that copies the state aside first, until it is committed
  *	load NAME      ckpt_restore with SHA-256; the state is checked afterwards
  */
 #include <limits.h>
@@ -47,12 +47,13 @@ static void say_nothing(void *arg, const char *line)
 	(void)line;
 }
 
-static void open_run(struct rank *r)
+static void open_run(struct rank *r, const char *staging)
 {
 	struct ckpt_options options = {.struct_size = sizeof(options),
 				       .dir = r->dir,
 				       .every = "1d",
 				       .verify = "sha256",
+				       .staging = staging,
 				       .log = say_nothing};
 	uint64_t count = r->bytes / TENSORS / sizeof(float), all = count * (uint64_t)r->ranks;
 	uint64_t offset = count * (uint64_t)r->comm.rank;
@@ -70,33 +71,24 @@ static void open_run(struct rank *r)
 }
 
 /* Each save begins a run of its own. */
-static void begin_run(struct rank *r)
+static void begin_run(struct rank *r, const char *staging)
 {
 	uint64_t step;
 
-	open_run(r);
+	open_run(r, staging);
 	need(r, ckpt_restore(r->ck, &step) == CKPT_FRESH, "restore");
 }
 
 /* The memory for staging is there, as it is for all saves of a run but the first. */
-static void save(struct rank *r)
+static void save(struct rank *r, const char *staging)
 {
-	begin_run(r);
+	begin_run(r, staging);
 	need(r, ckpt_prepare(r->ck) == 0, "prepare");
 	r->begin = bench_now();
 	need(r, ckpt_save(r->ck, 1) == 0, "save");
 	r->go_on = bench_now();
 	need(r, ckpt_wait(r->ck) == 0, "wait");
 	r->end = bench_now();
-}
-
-static void complete(struct rank *r)
-{
-	begin_run(r);
-	need(r, ckpt_step(r->ck, 1) == 0, "step");
-	r->begin = bench_now();
-	need(r, ckpt_complete(r->ck) == 0, "complete");
-	r->go_on = r->end = bench_now();
 }
 
 static uint64_t sum(const struct rank *r)
@@ -113,7 +105,7 @@ static void load(struct rank *r)
 {
 	uint64_t step, before = sum(r);
 
-	open_run(r);
+	open_run(r, "auto");
 	memset(r->state, 0, r->bytes);
 	r->begin = bench_now();
 	need(r, ckpt_restore(r->ck, &step) > 0, "restore");
@@ -126,9 +118,9 @@ static void *run_rank(void *arg)
 	struct rank *r = arg;
 
 	if (strcmp(r->command, "save") == 0)
-		save(r);
-	else if (strcmp(r->command, "complete") == 0)
-		complete(r);
+		save(r, "off");
+	else if (strcmp(r->command, "async") == 0)
+		save(r, "auto");
 	else
 		load(r);
 	ckpt_close(r->ck);
