@@ -9,8 +9,6 @@
 
 /* Through the page cache: small enough to be hashed while it is in the CPU's. */
 #define PIECE ((size_t)256 << 10)
-/* Past it: one transfer. File offsets of transfers are multiples of it, but for the header. */
-#define BLOCK ((size_t)4 << 20)
 /* Blocks of one file that are under way, or being hashed. */
 #define SLOTS 3
 
@@ -194,7 +192,7 @@ static int take_memory(struct lane *l, struct slot *slot, struct ck_error *err)
 static size_t next_bytes(const struct lane *l)
 {
 	const struct ck_shard *shard = l->job->shard;
-	uint64_t bytes = BLOCK - l->submitted % BLOCK;
+	uint64_t bytes = CK_SHARD_BLOCK - l->submitted % CK_SHARD_BLOCK;
 
 	if (l->submitted == 0 && shard->data_offset && bytes > shard->data_offset)
 		bytes = shard->data_offset;
@@ -203,18 +201,19 @@ static size_t next_bytes(const struct lane *l)
 	return (size_t)bytes;
 }
 
-/* The next block of a file. Its end, less than CK_SHARD_ALIGN bytes, is read at once. */
-static int submit_block(struct thread *t, struct lane *l, struct ck_error *err)
+/* The next block of a file, if any. Its end, less than CK_SHARD_ALIGN bytes, is read at once. */
+static void submit_next(struct thread *t, struct lane *l)
 {
-	struct slot *slot = &l->slots[l->nsubmitted++ % SLOTS];
+	struct slot *slot = &l->slots[l->nsubmitted % SLOTS];
 	const struct ck_shard *shard = l->job->shard;
 	size_t ragged = 0;
-	int rc;
 
+	if (l->submitted == shard->bytes)
+		return;
 	slot->bytes = next_bytes(l);
-	rc = take_memory(l, slot, err);
-	if (rc)
-		return rc;
+	l->job->rc = take_memory(l, slot, &l->job->err);
+	if (l->job->rc)
+		return;
 	if (l->use_direct)
 		ragged = slot->bytes % CK_SHARD_ALIGN;
 	slot->transfer = (struct ck_transfer){.fd = l->use_direct ? l->direct : shard->fd,
@@ -225,10 +224,11 @@ static int submit_block(struct thread *t, struct lane *l, struct ck_error *err)
 	slot->busy = true;
 	ck_queue_submit(t->queue, &slot->transfer);
 	l->submitted += slot->bytes;
-	if (!ragged)
-		return 0;
-	return ck_io_pread_full(t->r->io, shard->fd, shard->path, slot->data + slot->bytes - ragged,
-				ragged, l->submitted - ragged, err);
+	l->nsubmitted++;
+	if (ragged)
+		l->job->rc = ck_io_pread_full(t->r->io, shard->fd, shard->path,
+					      slot->data + slot->bytes - ragged, ragged,
+					      l->submitted - ragged, &l->job->err);
 }
 
 static void fail_transfer(struct ck_shard_job *job, const struct ck_transfer *done)
@@ -273,7 +273,7 @@ static struct slot *current(struct lane *l)
 	return &l->slots[l->nhashed % SLOTS];
 }
 
-/* A block has been hashed: hand it out, and let the next but one come. */
+/* A block has been hashed: hand it out. */
 static void move_on(struct thread *t, struct lane *l)
 {
 	struct slot *slot = current(l);
@@ -287,11 +287,13 @@ static void move_on(struct thread *t, struct lane *l)
 		t->r->progress(t->r->progress_arg, slot->bytes);
 	l->hashed += slot->bytes;
 	l->nhashed++;
-	if (l->job->rc == 0 && l->submitted < l->job->shard->bytes)
-		l->job->rc = submit_block(t, l, &l->job->err);
 }
 
-/* One block of each file that has any left. False when none has. */
+/*
+ * One block of each file that has any left; false when none has. One slot is kept free until its
+ * block has come: some disks tell of all that they were asked for at once, when they have nothing
+ * left to do, and must not stay so for as long as hashing takes.
+ */
 static bool advance(struct thread *t)
 {
 	struct ck_digest *digests[CK_SHARD_LANES];
@@ -306,6 +308,8 @@ static bool advance(struct thread *t)
 
 		while (!is_over(l) && current(l)->busy)
 			reap(t);
+		if (!is_over(l))
+			submit_next(t, l);
 		if (is_over(l))
 			continue;
 		lanes[n] = l;
@@ -339,9 +343,8 @@ static void open_lane(struct thread *t, struct lane *l)
 		if (!l->use_direct)
 			ck_shard_note(&t->r->options, CK_NOTE_BUFFERED);
 	}
-	for (size_t s = 0; s < SLOTS && job->rc == 0; s++)
-		if (l->submitted < shard->bytes)
-			job->rc = submit_block(t, l, &job->err);
+	for (size_t s = 0; s < SLOTS - 1 && job->rc == 0; s++)
+		submit_next(t, l);
 }
 
 static void close_lane(struct thread *t, struct lane *l)
