@@ -7,9 +7,10 @@
  *	<op>[,<op>…]:<glob of the last path component or path>[:<key>=<value>…]
  *
  *	op      open close pread pwrite fsync fallocate fstat lstat mkdir rmdir rename link unlink
- *	        readdir queue; "meta" = all but pread, pwrite and queue; "any"
- *		pread and pwrite are transfers of a queue as well; "queue" is to make one, and
- *		has no path: "queue:*:errno=ENOSYS" is a kernel without io_uring
+ *	        readdir queue submit reap; "meta" = none of pread, pwrite and the last three; "any"
+ *		pread and pwrite are transfers of a queue as well; "queue" is to make one,
+ *		"submit" to begin a transfer, "reap" to hear of its end; "queue" and "reap" have
+ *		no path: "queue:*:errno=ENOSYS" is a kernel without io_uring
  *	errno=  ENOSPC, EIO, EINTR, …: the call fails with it and is not made (a close is made: the
  *	        descriptor is gone, as it is with the real one)
  *	done=1  with errno: the call is made before it fails, as when the answer of a server is lost

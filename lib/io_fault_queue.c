@@ -33,8 +33,13 @@ int ck_fault_queue_submit(const struct ck_io *io, struct ck_io_queue *queue,
 {
 	const struct ck_io *below = ck_fault_below(io);
 	enum ck_fault_op op = transfer->write ? CK_FAULT_PWRITE : CK_FAULT_PREAD;
-	struct ck_fault_action action = ck_fault_begin(io, op, transfer->fd);
+	struct ck_fault_action action = ck_fault_begin(io, CK_FAULT_SUBMIT, transfer->fd);
 
+	if (action.errnum) {
+		errno = action.errnum;
+		return -1;
+	}
+	action = ck_fault_begin(io, op, transfer->fd);
 	if (transfer->bytes > action.cut)
 		transfer->bytes = (size_t)action.cut;
 	transfer->fault = action.errnum;
@@ -51,7 +56,12 @@ int ck_fault_queue_reap(const struct ck_io *io, struct ck_io_queue *queue,
 			struct ck_io_transfer **ended)
 {
 	const struct ck_io *below = ck_fault_below(io);
+	struct ck_fault_action action = ck_fault_begin(io, CK_FAULT_REAP, -1);
 
+	if (action.errnum) {
+		errno = action.errnum;
+		return -1;
+	}
 	if (queue->failed) {
 		*ended = queue->failed;
 		queue->failed = (*ended)->next;

@@ -12,6 +12,7 @@
 #define BIT(op) (1u << (op))
 #define OPS_ANY (BIT(CK_FAULT_COUNT) - 1)
 #define OPS_DATA (BIT(CK_FAULT_PREAD) | BIT(CK_FAULT_PWRITE))
+#define OPS_QUEUE (BIT(CK_FAULT_QUEUE) | BIT(CK_FAULT_SUBMIT) | BIT(CK_FAULT_REAP))
 
 #define DELAY_MAX_MS 3600000
 
@@ -36,7 +37,9 @@ static const struct name_value op_names[] = {
 	{"unlink", BIT(CK_FAULT_UNLINK)},
 	{"readdir", BIT(CK_FAULT_READDIR)},
 	{"queue", BIT(CK_FAULT_QUEUE)},
-	{"meta", OPS_ANY & ~(OPS_DATA | BIT(CK_FAULT_QUEUE))},
+	{"submit", BIT(CK_FAULT_SUBMIT)},
+	{"reap", BIT(CK_FAULT_REAP)},
+	{"meta", OPS_ANY & ~(OPS_DATA | OPS_QUEUE)},
 	{"any", OPS_ANY},
 	{NULL, 0},
 };

@@ -9,6 +9,7 @@
 
 struct ck_io_queue {
 	struct io_uring ring;
+	bool stuck; /* an entry that the kernel does not take would go with the next one */
 };
 
 int ck_posix_queue_new(const struct ck_io *io, unsigned depth, struct ck_io_queue **queue)
@@ -34,7 +35,8 @@ int ck_posix_queue_new(const struct ck_io *io, unsigned depth, struct ck_io_queu
 int ck_posix_queue_submit(const struct ck_io *io, struct ck_io_queue *queue,
 			  struct ck_io_transfer *transfer)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&queue->ring);
+	struct io_uring_sqe *sqe = queue->stuck ? NULL : io_uring_get_sqe(&queue->ring);
+	unsigned stalls = 0;
 	int rc;
 
 	(void)io;
@@ -49,12 +51,12 @@ int ck_posix_queue_submit(const struct ck_io *io, struct ck_io_queue *queue,
 		io_uring_prep_read(sqe, transfer->fd, transfer->data, (unsigned)transfer->bytes,
 				   transfer->offset);
 	io_uring_sqe_set_data(sqe, transfer);
-	/* The entry stays in the ring until the kernel has taken it, so it must not be given up. */
 	do
 		rc = io_uring_submit(&queue->ring);
-	while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
+	while (rc < 0 && ck_io_again(&stalls, rc == -EBUSY ? EAGAIN : -rc));
 	if (rc >= 0)
 		return 0;
+	queue->stuck = true;
 	errno = -rc;
 	return -1;
 }
@@ -68,7 +70,7 @@ int ck_posix_queue_reap(const struct ck_io *io, struct ck_io_queue *queue,
 	(void)io;
 	do
 		rc = io_uring_wait_cqe(&queue->ring, &cqe);
-	while (rc == -EINTR || rc == -EAGAIN);
+	while (rc == -EINTR);
 	if (rc < 0) {
 		errno = -rc;
 		return -1;

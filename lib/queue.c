@@ -16,6 +16,7 @@ struct ck_queue {
 	const struct ck_io *io;
 	enum ck_queue_kind kind;
 	struct ck_io_queue *kernel;
+	struct list begun; /* of CK_QUEUE_KERNEL: what the kernel has */
 	size_t under_way;
 	struct list ended;
 	/* Of CK_QUEUE_THREADS; the lock covers `ended`, `todo` and `ending`. */
@@ -44,6 +45,17 @@ static struct ck_transfer *take(struct list *list)
 			list->last = &list->first;
 	}
 	return transfer;
+}
+
+static void drop(struct list *list, const struct ck_transfer *transfer)
+{
+	struct ck_transfer **at = &list->first;
+
+	while (*at != transfer)
+		at = &(*at)->next;
+	*at = transfer->next;
+	if (!*at)
+		list->last = at;
 }
 
 /* What is left to do, as a call. */
@@ -150,6 +162,7 @@ int ck_queue_new(const struct ck_io *io, unsigned depth, enum ck_queue_kind best
 	if (!q)
 		return ck_fail_nomem(err, sizeof(*q));
 	q->io = io;
+	q->begun.last = &q->begun.first;
 	q->ended.last = &q->ended.first;
 	q->todo.last = &q->todo.first;
 	pthread_mutex_init(&q->lock, NULL);
@@ -175,8 +188,10 @@ enum ck_queue_kind ck_queue_kind(const struct ck_queue *queue)
 static void submit_kernel(struct ck_queue *q, struct ck_transfer *t)
 {
 	prepare(t);
-	if (q->io->ops->queue_submit(q->io, q->kernel, &t->call) == 0)
+	if (q->io->ops->queue_submit(q->io, q->kernel, &t->call) == 0) {
+		put(&q->begun, t);
 		return;
+	}
 	carry_out(q->io, t);
 	end(q, t);
 }
@@ -187,6 +202,7 @@ void ck_queue_submit(struct ck_queue *q, struct ck_transfer *t)
 	t->done = 0;
 	t->stalls = 0;
 	t->fell_back = false;
+	t->lost = false;
 	q->under_way++;
 	if (t->bytes == 0) {
 		end(q, t);
@@ -203,19 +219,39 @@ void ck_queue_submit(struct ck_queue *q, struct ck_transfer *t)
 	}
 }
 
+/* The kernel does not answer: what it has is lost, what comes is done without it. */
+static void give_up(struct ck_queue *q, int errnum)
+{
+	struct ck_transfer *t;
+
+	while ((t = take(&q->begun))) {
+		t->errnum = errnum;
+		t->lost = true;
+		end(q, t);
+	}
+	q->kind = CK_QUEUE_AT_ONCE;
+}
+
 static struct ck_transfer *reap_kernel(struct ck_queue *q)
 {
 	struct ck_io_transfer *ended = NULL;
-	struct ck_transfer *t = take(&q->ended);
+	struct ck_transfer *t;
+	unsigned stalls = 0;
 
-	while (!t) {
-		if (q->io->ops->queue_reap(q->io, q->kernel, &ended) < 0)
-			continue; /* it is under way: there is nothing else to do than to wait */
+	while (!(t = take(&q->ended))) {
+		if (q->io->ops->queue_reap(q->io, q->kernel, &ended) < 0) {
+			int errnum = errno;
+
+			/* Whatever it says, the transfers go on: it may find out. */
+			if (!ck_io_again(&stalls, EAGAIN))
+				give_up(q, errnum);
+			continue;
+		}
 		t = (struct ck_transfer *)ended; /* its first member */
+		drop(&q->begun, t);
 		if (is_over(t))
 			break;
 		submit_kernel(q, t);
-		t = take(&q->ended);
 	}
 	return t;
 }

@@ -2,7 +2,8 @@
  * Reads and writes that go on beside the caller: by the kernel (io_uring) where that can be had,
  * else by two helper threads, else at once. The caller submits, does something else (hashing), and
  * reaps. Short transfers, EINTR and EAGAIN are handled; where the file system refuses direct I/O, a
- * transfer goes through the page cache.
+ * transfer goes through the page cache. A kernel that for about a second does not say how transfers
+ * ended is given up: those fail, with its errno, and later ones are done at once.
  *
  * A queue is one thread's.
  */
@@ -34,6 +35,7 @@ struct ck_transfer {
 	int errnum;     /* 0: done; ENODATA: the file ends before; else why it failed */
 	size_t done;    /* bytes */
 	bool fell_back; /* direct I/O was refused */
+	bool lost;      /* failed, and what became of it is not known: never free `data` */
 	/* Private: */
 	unsigned stalls;
 	struct ck_transfer *next;

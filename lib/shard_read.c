@@ -352,8 +352,13 @@ static void close_lane(struct thread *t, struct lane *l)
 	finish(t->r, l->job, l->digest);
 	ck_io_close(t->r->io, &l->direct);
 	ck_digest_free(l->digest);
-	for (size_t s = 0; s < SLOTS; s++)
-		free(l->slots[s].bounce);
+	for (size_t s = 0; s < SLOTS; s++) {
+		const struct slot *slot = &l->slots[s];
+
+		/* A read that nobody will hear of may still arrive. */
+		if (!slot->transfer.lost || slot->data != slot->bounce)
+			free(slot->bounce);
+	}
 }
 
 static void read_together(const struct reading *r, struct ck_shard_job *jobs, size_t count)

@@ -230,6 +230,13 @@ static int open_lane(struct writing *w, struct lane *l, struct ck_error *err)
 	return ck_io_reserve(w->io, l->fd, l->path, bytes, err);
 }
 
+/* A write that nobody will hear of may still be under way. */
+static void free_slot(struct slot *slot)
+{
+	if (!slot->transfer.lost || slot->data != slot->gathered)
+		free(slot->gathered);
+}
+
 static int run_lanes(struct thread *t)
 {
 	enum ck_queue_kind best = t->w->small ? CK_QUEUE_AT_ONCE : CK_QUEUE_KERNEL;
@@ -248,7 +255,7 @@ static int run_lanes(struct thread *t)
 	ck_queue_free(t->queue);
 	for (size_t k = 0; k < t->nlanes; k++)
 		for (size_t s = 0; s < CK_SHARD_SLOTS; s++)
-			free(t->lanes[k].slots[s].gathered);
+			free_slot(&t->lanes[k].slots[s]);
 	for (size_t k = 0; k < t->nlanes && rc == 0 && !t->w->failed; k++)
 		rc = finish_lane(t->w->io, &t->lanes[k], &t->err);
 	return rc;

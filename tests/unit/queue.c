@@ -71,6 +71,8 @@ static void test_moves(enum ck_queue_kind kind)
 		{"pread:*:cut=0:after=5:times=1", 0, ENODATA},
 		{"pwrite:*:cut=0:after=15", EAGAIN, -1},
 		{"pwrite:*:errno=EINVAL:times=1", EINVAL, -1},
+		{"submit:*:errno=ENOMEM:after=2:times=3", 0, 0},
+		{"reap:*:errno=EIO:after=2:times=9", 0, 0},
 	};
 	struct scratch scratch = scratch_new();
 	unsigned char *data = scratch_pattern(PIECE * PIECES), *got = malloc(PIECE * PIECES);
@@ -126,6 +128,55 @@ static void test_free(enum ck_queue_kind kind)
 	free(data);
 }
 
+/* A kernel that has taken transfers, and then never says how they ended. */
+static void test_silence(void)
+{
+	struct scratch scratch = scratch_new();
+	unsigned char *data = scratch_pattern(4 * PIECE), *got = malloc(4 * PIECE);
+	struct ck_io_fault *fault = scratch_fault("reap:*:errno=EBADF:after=1");
+	const struct ck_io *io = ck_io_fault_io(fault);
+	struct ck_queue *queue = queue_of(io, CK_QUEUE_KERNEL);
+	struct ck_transfer transfers[4];
+	struct ck_transfer *done;
+	unsigned lost = 0;
+	int fd;
+
+	if (ck_queue_kind(queue) < CK_QUEUE_KERNEL) {
+		skip("no io_uring here");
+		goto out;
+	}
+	scratch_put(scratch_path(&scratch, "file"), data, 4 * PIECE);
+	fd = io->ops->open(io, scratch.path, O_RDONLY, 0);
+	for (size_t i = 0; i < 4; i++) {
+		transfers[i] = (struct ck_transfer){.fd = fd,
+						    .plain_fd = fd,
+						    .data = got + i * PIECE,
+						    .bytes = PIECE,
+						    .offset = i * PIECE};
+		ck_queue_submit(queue, &transfers[i]);
+	}
+	done = ck_queue_reap(queue);
+	ok(done->errnum == 0 && !done->lost, "one has ended");
+	while ((done = ck_queue_reap(queue)))
+		lost += done->lost && done->errnum == EBADF;
+	is_int((int)lost, 3, "the others fail with what the kernel said");
+	is_u64(ck_io_fault_count(fault, 0), 1002, "after about a second of asking");
+	transfers[0] = (struct ck_transfer){
+		.fd = fd, .plain_fd = fd, .data = got, .bytes = PIECE, .offset = 3 * PIECE};
+	ck_queue_submit(queue, &transfers[0]);
+	done = ck_queue_reap(queue);
+	ok(done == &transfers[0] && done->errnum == 0 && !done->lost &&
+		   memcmp(got, data + 3 * PIECE, PIECE) == 0,
+	   "what comes later is done without it");
+	is_u64(ck_io_fault_count(fault, 0), 1002, "which is not asked again");
+	io->ops->close(io, fd);
+out:
+	ck_queue_free(queue);
+	ck_io_fault_free(fault);
+	free(data);
+	free(got);
+}
+
 static void test_kinds(void)
 {
 	struct ck_io_fault *fault = scratch_fault("queue:*:errno=ENOSYS");
@@ -147,6 +198,7 @@ static void test_kinds(void)
 int main(void)
 {
 	test_kinds();
+	test_silence();
 	for (int kind = CK_QUEUE_AT_ONCE; kind <= CK_QUEUE_KERNEL; kind++) {
 		test_moves((enum ck_queue_kind)kind);
 		test_free((enum ck_queue_kind)kind);

@@ -228,6 +228,48 @@ static void test_damage(const struct stored_files *f)
 	       "no files");
 }
 
+/* The kernel has been asked for blocks, and then never says that they came. */
+static void test_silence(void)
+{
+	struct ck_io_fault *fault = scratch_fault("reap:*:errno=EBADF:after=2");
+	const struct ck_io *io = ck_io_fault_io(fault);
+	unsigned char *memory = aligned_alloc(4096, 16 * MIB);
+	struct ck_stored block = stored_block("w", CK_U8, 16 * MIB, 0, 16 * MIB, memory);
+	struct ck_error err = CK_ERROR_INIT;
+	const char *dir = test_tmpdir();
+	struct ck_digests digests = {0};
+	struct ck_expected expected;
+	struct ck_shard shard;
+	struct ck_plan plan;
+	void *dst = memory;
+	int rc;
+
+	memset(memory, 7, 16 * MIB);
+	is_int(ck_shard_plan(3, 1, &block, 1, &plan, &err), 0, "planned");
+	is_int(ck_shard_write_all(&ck_io_posix, dir, 3, &plan, NULL, &digests, &err), 0, "written");
+	expected = (struct ck_expected){.bytes = digests.bytes,
+					.sha256 = digests.sha256,
+					.chunk_bytes = digests.chunk_bytes,
+					.chunk_crc32 = digests.chunk_crc32,
+					.crc32 = digests.crc32};
+	is_int(ck_shard_open(io, dir, 3, 0, &shard, &err), 0, "opened");
+	rc = ck_shard_read(io, &shard, &expected, CK_LEVEL_SHA256, &dst, NULL, NULL, &err);
+	if (ck_io_fault_count(fault, 0)) {
+		is_int(rc, CK_EIO, "a kernel that falls silent");
+		like(err.text,
+		     "/rank-00003.0.safetensors: read of 4194304 bytes at byte 4194304: Bad file "
+		     "descriptor",
+		     "file, place and reason");
+	} else {
+		skip("no io_uring here");
+	}
+	ck_shard_close(io, &shard);
+	ck_digests_fini(&digests);
+	ck_plan_fini(&plan);
+	free(memory);
+	ck_io_fault_free(fault);
+}
+
 int main(void)
 {
 	struct stored_files f;
@@ -235,6 +277,7 @@ int main(void)
 	files_init(&f);
 	test_ways(&f);
 	test_damage(&f);
+	test_silence();
 	files_fini(&f);
 	return done_testing();
 }

@@ -196,6 +196,25 @@ static void test_ways(void)
 	}
 }
 
+/* The kernel has been given blocks, and then never says what became of them. */
+static void test_silence(void)
+{
+	static const struct fault_case silent = {"reap:*:errno=EBADF:after=2", CK_EIO,
+						 "Bad file descriptor", 0};
+	struct ck_queue *queue;
+	struct source s;
+
+	if (ck_queue_new(&ck_io_posix, 1, CK_QUEUE_KERNEL, &queue, NULL) ||
+	    ck_queue_kind(queue) < CK_QUEUE_KERNEL) {
+		skip("no io_uring here");
+	} else {
+		source_of_kind(&s, 0);
+		run_case(&s, test_tmpdir(), &silent, 1, memory_kinds[0]);
+		source_fini(&s);
+	}
+	ck_queue_free(queue);
+}
+
 /* The unaltered files of one thread and of three, and without direct I/O. */
 static void test_options(void)
 {
@@ -251,6 +270,7 @@ static void test_tmpfs(void)
 int main(void)
 {
 	test_ways();
+	test_silence();
 	test_options();
 	test_tmpfs();
 	return done_testing();
