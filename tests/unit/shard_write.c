@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "names.h"
 #include "queue.h"
@@ -75,7 +76,7 @@ static const char *part_path(const char *dir, size_t part)
 	return path;
 }
 
-/* The file's bytes, against the plan, and the digests against the file's bytes. */
+/* The file's bytes, against the plan, and the digests against libcrypto's and zlib's of them. */
 static bool as_planned(const char *dir, const struct ck_plan *plan, size_t p,
 		       const struct ck_digests *digests)
 {
@@ -92,7 +93,8 @@ static bool as_planned(const char *dir, const struct ck_plan *plan, size_t p,
 			      part->blocks[b].bytes) == 0;
 	if (good)
 		good = ck_sha256_hex(file.data, file.len, hex, NULL) == 0 &&
-		       strcmp(hex, digests->sha256) == 0;
+		       strcmp(hex, digests->sha256) == 0 &&
+		       crc32_z(0, (const Bytef *)file.data, file.len) == digests->crc32;
 	ck_buf_fini(&file);
 	return good;
 }
