@@ -20,7 +20,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define BLOCK (4 * MIB)
-#define IN_FLIGHT 2
+#define IN_FLIGHT_MAX 4
 #define FILES 4
 #define RANKS_MAX 16
 
@@ -29,10 +29,11 @@ enum turn {
 	DIRECT_WRITE,
 	SAVE,
 	SAVE_LIBCRYPTO,
+	DIRECT_WARM_UP, /* below us: what was just written is being written back */
 	DIRECT_READ,
 	COLD,
 	COLD_LIBCRYPTO,
-	WARM_UP,
+	WARM_UP, /* into the page cache */
 	PREAD,
 	WARM,
 	TURNS
@@ -104,55 +105,75 @@ static void clear(struct rank *r, int rank)
 	}
 }
 
-/* The whole state as one file, two blocks of 4 MiB under way: the disk alone. */
-static void move_raw(struct rank *r, int fd, bool write)
+/* Memory that is written to a file, or read from it. */
+struct file {
+	int fd;
+	unsigned char *memory;
+	size_t bytes;
+};
+
+static struct ck_transfer *reap(struct ck_queue *queue)
 {
-	struct ck_transfer transfers[IN_FLIGHT];
+	struct ck_transfer *t = ck_queue_reap(queue);
+
+	bench_need(!t || t->errnum == 0, "a transfer: %s", strerror(t ? t->errnum : 0));
+	return t;
+}
+
+/* Blocks of 4 MiB, so many under way, from the first file to the last: the disk alone. */
+static void move_files(const struct file *files, size_t count, bool write, size_t in_flight)
+{
+	struct ck_transfer transfers[IN_FLIGHT_MAX], *t;
 	struct ck_queue *queue;
-	size_t next = 0, under_way = 0;
+	size_t begun = 0;
 
-	bench_need(ck_queue_new(&ck_io_posix, IN_FLIGHT, CK_QUEUE_KERNEL, &queue, NULL) == 0,
+	bench_need(ck_queue_new(&ck_io_posix, IN_FLIGHT_MAX, CK_QUEUE_KERNEL, &queue, NULL) == 0,
 		   "queue");
-	while (next < r->bytes || under_way) {
-		struct ck_transfer *t = &transfers[under_way];
-
-		if (next == r->bytes || under_way == IN_FLIGHT) {
-			t = ck_queue_reap(queue);
-			bench_need(t && t->errnum == 0, "%s: %s", r->raw,
-				   strerror(t ? t->errnum : 0));
-			under_way--;
-			if (next == r->bytes)
-				continue;
+	for (const struct file *f = files; f < files + count; f++)
+		for (size_t at = 0; at < f->bytes; at += BLOCK) {
+			t = begun < in_flight ? &transfers[begun++] : reap(queue);
+			*t = (struct ck_transfer){.write = write,
+						  .fd = f->fd,
+						  .plain_fd = f->fd,
+						  .data = f->memory + at,
+						  .bytes = f->bytes - at < BLOCK ? f->bytes - at
+										 : BLOCK,
+						  .offset = at};
+			ck_queue_submit(queue, t);
 		}
-		*t = (struct ck_transfer){.write = write,
-					  .fd = fd,
-					  .plain_fd = fd,
-					  .data = r->memory + next,
-					  .bytes = BLOCK,
-					  .offset = next};
-		ck_queue_submit(queue, t);
-		next += BLOCK;
-		under_way++;
-	}
+	while (reap(queue))
+		;
 	ck_queue_free(queue);
 }
 
+/* Two in flight: more gain nothing where writes are concerned. */
 static void direct_write(struct rank *r)
 {
 	int fd = open(r->raw, O_WRONLY | O_CREAT | O_EXCL | O_DIRECT, 0600);
+	const struct file file = {fd, r->memory, r->bytes};
 
 	bench_need(fd >= 0 && fallocate(fd, 0, 0, (off_t)r->bytes) == 0, "%s", r->raw);
-	move_raw(r, fd, true);
+	move_files(&file, 1, true, 2);
 	bench_need(fsync(fd) == 0 && close(fd) == 0, "%s", r->raw);
 }
 
-static void direct_read(struct rank *r)
+/* The files that are loaded, to where they are loaded; but for a ragged end. */
+static void direct_read(struct rank *r, int rank)
 {
-	int fd = open(r->raw, O_RDONLY | O_DIRECT);
+	char path[PATH_MAX], name[CK_NAME_MAX];
+	struct file files[FILES];
 
-	bench_need(fd >= 0, "%s", r->raw);
-	move_raw(r, fd, false);
-	close(fd);
+	for (uint32_t p = 0; p < r->plan.nparts; p++) {
+		const struct ck_part *part = &r->plan.parts[p];
+
+		ck_path_join(path, r->dir, ck_name_shard((uint32_t)rank, p, name));
+		files[p] = (struct file){open(path, O_RDONLY | O_DIRECT),
+					 (unsigned char *)part->image, part->bytes / 4096 * 4096};
+		bench_need(files[p].fd >= 0, "%s", path);
+	}
+	move_files(files, r->plan.nparts, false, IN_FLIGHT_MAX);
+	for (size_t p = 0; p < r->plan.nparts; p++)
+		close(files[p].fd);
 }
 
 static void save(struct rank *r, int rank, enum ck_sha sha)
@@ -255,8 +276,9 @@ static void take_turn(struct rank *r, int rank, enum turn turn)
 		return save(r, rank, best);
 	case SAVE_LIBCRYPTO:
 		return save(r, rank, libcrypto);
+	case DIRECT_WARM_UP:
 	case DIRECT_READ:
-		return direct_read(r);
+		return direct_read(r, rank);
 	case COLD:
 		return load(r, rank, CK_LEVEL_SHA256, best);
 	case COLD_LIBCRYPTO:
@@ -268,11 +290,30 @@ static void take_turn(struct rank *r, int rank, enum turn turn)
 	}
 }
 
+/*
+ * Turns that are compared change places from round to round: what one leaves behind (the host of a
+ * virtual disk still writes) meets all alike. From a place to its turn by `round`, back by -round.
+ */
+static int rotate(int place, int by)
+{
+	static const struct {
+		int first, count;
+	} compared[] = {{DIRECT_WRITE, 3}, {DIRECT_READ, 3}, {PREAD, 2}};
+
+	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
+		int first = compared[i].first, count = compared[i].count;
+
+		if (place >= first && place < first + count)
+			return first + (place - first + by % count + count) % count;
+	}
+	return place;
+}
+
 /* Even times prepare, odd ones are measured. */
 static void work(void *arg, int rank, int time)
 {
 	struct bench *b = arg;
-	enum turn turn = (enum turn)(time / 2 % TURNS);
+	enum turn turn = (enum turn)rotate(time / 2 % TURNS, time / 2 / TURNS);
 
 	if (time < 0)
 		rank_init(b, rank);
@@ -289,12 +330,13 @@ static void report(const struct bench *b, int ranks, const double *seconds, int 
 	double bytes = (double)b->mib * (double)MIB * ranks / 1e9;
 	char full[96];
 
-	for (int i = 0; i < rounds; i++) {
-		/* The first round warms up. */
-		const double *round = seconds + 2 * TURNS * (i + 1) + 1;
+	/* Round 0 warms up. */
+	for (int i = 1; i <= rounds; i++) {
+		const double *round = seconds + 2 * TURNS * i + 1;
+		double at_limit = round[2 * rotate(limit, -i)];
 
-		limits[i] = bytes / round[2 * limit];
-		ratios[i] = round[2 * limit] / round[2 * ours];
+		limits[i - 1] = bytes / at_limit;
+		ratios[i - 1] = at_limit / round[2 * rotate(ours, -i)];
 	}
 	snprintf(full, sizeof(full), "%s/%dx%zuMiB", name, ranks, b->mib);
 	bench_report(full, "of limit", ratios, rounds, "limit %.2f GB/s, all ranks",
