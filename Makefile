@@ -51,7 +51,8 @@ SUPPORT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%.t,$(wildcard tests/unit/*.c))
 FUZZ := $(filter-out replay,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)))
 FUZZ_REPLAY := $(patsubst %,$(B)/tests/fuzz/%.t,$(FUZZ))
-BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
+BENCH_MPI := $(B)/tests/bench/async
+BENCH := $(filter-out $(BENCH_MPI),$(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c)))
 PLUGIN_UNIT := $(patsubst tests/plugin/%.c,$(B)/tests/plugin/%.t,$(wildcard tests/plugin/*.c))
 BENCH_LIB := $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/lib/*.c))
 MPI_UNIT := $(patsubst tests/mpi/%.c,$(B)/tests/mpi/%.bin,$(wildcard tests/mpi/*.c))
@@ -83,7 +84,7 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-$(B)/runtime/comm_mpi.o $(B)/tests/mpi/%.o $(B)/contrib/examples/train/%.o: CC := $(MPICC)
+$(B)/runtime/comm_mpi.o $(B)/tests/mpi/%.o $(BENCH_MPI:=.o) $(B)/contrib/examples/train/%.o: CC := $(MPICC)
 $(B)/plugin/%.o $(B)/tests/plugin/%.o: ALL_CFLAGS += $(SLURM_CFLAGS) -Iplugin
 $(B)/tests/%.o: ALL_CFLAGS += -Itests/support -Itests/fuzz -Itests/bench/lib
 # Bit-exact training: no fused multiply-add where the compiler likes one.
@@ -131,6 +132,9 @@ $(B)/tests/fuzz/%.t: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(SUPPORT_OBJ)
 $(BENCH): $(B)/tests/bench/%: $(B)/tests/bench/%.o $(BENCH_LIB) $(SUPPORT_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
+$(BENCH_MPI): %: %.o $(BENCH_LIB) $(B)/runtime/comm_mpi.o $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(MPICC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
 $(B)/tests/mpi/%.bin: $(B)/tests/mpi/%.o $(B)/runtime/comm_mpi.o $(SUPPORT_OBJ) $(B)/libckpt.a
 	$(call say,LD)
 	$(Q)$(MPICC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS) -lm
@@ -159,7 +163,7 @@ fuzz-%: tests/fuzz/%.c $(wildcard lib/*.[ch])
 	build/fuzz/$*.bin -max_total_time=$(FUZZ_SECONDS) -max_len=16384 build/fuzz/$* tests/fuzz/corpus/$*
 
 # Ratios against limits measured in the same run; QUICK=1 takes a tenth of the time.
-bench: $(BENCH)
+bench: $(BENCH) $(if $(HAVE_MPI),$(BENCH_MPI))
 	tests/bench/run $(B)
 
 # Against what there is instead, in turns on one disk; PEERS="dcp course" chooses. Wants python3-torch.

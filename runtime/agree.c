@@ -7,7 +7,7 @@ enum word { WORD_URGE, WORD_RESULT, WORD_STEP_US, WORD_STEP, WORD_NOT_STEP };
 
 int ck_agreement_init(struct ck_agreement *agreement, struct ck_error *err)
 {
-	*agreement = (struct ck_agreement){.pace = ck_pace_for(0), .last_step = UINT64_MAX};
+	*agreement = (struct ck_agreement){.pace = CK_PACE_FIRST, .last_step = UINT64_MAX};
 	agreement->parcel = ck_parcel_new(2 * CK_AGREE_WORDS * sizeof(uint64_t));
 	return agreement->parcel ? 0 : ck_fail_nomem(err, sizeof(*agreement->parcel));
 }
@@ -52,23 +52,27 @@ int ck_agreement_collect(struct ck_comm *comm, struct ck_agreement *agreement, s
 			       "ckpt_step: ranks are at different steps, %" PRIu64 " to %" PRIu64
 			       ": all must call it equally often, with the same number",
 			       ~out[WORD_NOT_STEP], out[WORD_STEP]);
-	if (out[WORD_STEP_US])
-		agreement->pace = ck_pace_for(out[WORD_STEP_US]);
+	agreement->pace = ck_pace_next(&agreement->pace, out[WORD_STEP_US]);
 	*said = (struct ck_say){.urge = out[WORD_URGE], .result = out[WORD_RESULT]};
 	return 0;
+}
+
+bool ck_agreement_due(const struct ck_agreement *agreement, uint64_t step)
+{
+	return step == agreement->last_step || agreement->since_post + 1 >= agreement->pace.every;
 }
 
 int ck_agreement_post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,
 		      uint64_t step_us, const struct ck_say *mine, struct ck_say *said,
 		      struct ck_error *err)
 {
-	bool again = step == agreement->last_step;
+	bool due = ck_agreement_due(agreement, step);
 	int rc;
 
 	*said = (struct ck_say){0};
 	agreement->last_step = step;
 	agreement->since_post++;
-	if (!again && agreement->since_post < agreement->pace.every)
+	if (!due)
 		return 0;
 	if ((rc = post(comm, agreement, step, step_us, mine, err)))
 		return rc;

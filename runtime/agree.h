@@ -44,12 +44,15 @@ struct ck_say {
 int ck_agreement_collect(struct ck_comm *comm, struct ck_agreement *agreement, struct ck_say *said,
 			 struct ck_error *err);
 
+/* Is it the turn of this call: will ck_agreement_post look at what the rank says? Alike on all ranks. */
+bool ck_agreement_due(const struct ck_agreement *agreement, uint64_t step);
+
 /*
  * The end of the call: post what this rank says now, if it is the turn of this call; with long steps, collect it
  * too.
  *
  *   step     number of completed steps, the same on all ranks
- *   step_us  how long this rank's last step took, 0 if unknown
+ *   step_us  longest of this rank's recent steps, 0 if unknown
  * Returns as collect.
  */
 int ck_agreement_post(struct ck_comm *comm, struct ck_agreement *agreement, uint64_t step,

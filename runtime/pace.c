@@ -2,11 +2,17 @@
 
 #include <stdio.h>
 
-struct ck_pace ck_pace_for(uint64_t step_us)
+struct ck_pace ck_pace_next(const struct ck_pace *now, uint64_t step_us)
 {
-	if (step_us == 0 || step_us >= CK_PACE_SAME_CALL_US)
-		return (struct ck_pace){.every = 1, .same_call = true};
-	return (struct ck_pace){.every = CK_PACE_SAME_CALL_US / step_us, .same_call = false};
+	uint64_t every, most = 2 * now->every;
+
+	if (step_us == 0)
+		return *now;
+	if (step_us >= CK_PACE_SAME_CALL_US)
+		return CK_PACE_FIRST;
+	every = CK_PACE_SAME_CALL_US / step_us;
+	most = most < CK_PACE_CALLS_MAX ? most : CK_PACE_CALLS_MAX;
+	return (struct ck_pace){.every = every < most ? every : most, .same_call = false};
 }
 
 uint64_t ck_urge_pack(enum ck_urge urge, enum ck_why why, unsigned detail)

@@ -12,18 +12,24 @@
 
 /* Steps at least this long are agreed on in the same call. */
 #define CK_PACE_SAME_CALL_US 100000
+/* Agree at least once in so many calls. */
+#define CK_PACE_CALLS_MAX 100
 
 struct ck_pace {
 	uint64_t every; /* post at every n-th call */
 	bool same_call; /* complete in the call that posts; else in the next */
 };
 
+/* As long as nothing is known, and for long steps. */
+#define CK_PACE_FIRST ((struct ck_pace){.every = 1, .same_call = true})
+
 /*
- * The pace for steps whose longest recent duration over all ranks is `step_us` (0: unknown yet).
+ * The pace after an agreement that made the longest recent step of all ranks `step_us` (0: unknown).
  * Short steps: about ten reductions a second, completed one call later, so that a decision comes
- * within 0.2 s and costs less than a thousandth.
+ * within 0.2 s and costs less than a thousandth. But n at most doubles from one to the next: it counts
+ * calls, and after some short steps the next ones may take as long as they like.
  */
-struct ck_pace ck_pace_for(uint64_t step_us);
+struct ck_pace ck_pace_next(const struct ck_pace *now, uint64_t step_us);
 
 /* What a rank wants, by urgency; the largest wins. */
 enum ck_urge { CK_URGE_NONE = 0, CK_URGE_SAVE = 1, CK_URGE_STOP = 2 };

@@ -46,14 +46,13 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 }
 
 /* Time since the last call, kept as the longest of the recent ones: it fades by a tenth per call. */
-static uint64_t gap_us(ckpt *ck)
+static void measure_gap(ckpt *ck)
 {
-	double now = ck_now(), gap = ck->last_call_at > 0 ? now - ck->last_call_at : 0;
+	double gap = ck->last_call_at > 0 ? ck_now() - ck->last_call_at : 0;
 
 	ck->longest_gap *= 0.9;
 	if (gap > ck->longest_gap)
 		ck->longest_gap = gap;
-	return (uint64_t)(gap * 1e6);
 }
 
 static bool is_saved(const ckpt *ck, uint64_t step)
@@ -170,20 +169,25 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	return is_saved(ck, step) ? 0 : save_beside(ck, step, &outcome, err);
 }
 
-/* Collective: one call's part of the agreement, and what follows from it. */
-static int agree_and_act(ckpt *ck, uint64_t step, uint64_t gap, struct ck_error *err)
+/* Collective: one call's part of the agreement, and what follows from it. Most calls have none. */
+static int agree_and_act(ckpt *ck, uint64_t step, struct ck_error *err)
 {
-	struct ck_say mine, said;
-	int rc = ck_save_progress(ck, err);
+	struct ck_say mine = {0}, said;
+	int rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, err);
+	bool due;
 
-	if (!rc)
-		rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, err);
 	if (!rc)
 		rc = act(ck, step, &said, err);
 	if (rc)
 		return rc;
-	mine = (struct ck_say){.urge = urge(ck, step), .result = ck_save_result(ck)};
-	rc = ck_agreement_post(&ck->comm, &ck->agreement, step, gap, &mine, &said, err);
+	due = ck_agreement_due(&ck->agreement, step);
+	if (due || ck->save)
+		rc = ck_save_progress(ck, err);
+	if (due)
+		mine = (struct ck_say){.urge = urge(ck, step), .result = ck_save_result(ck)};
+	if (!rc)
+		rc = ck_agreement_post(&ck->comm, &ck->agreement, step,
+				       (uint64_t)(ck->longest_gap * 1e6), &mine, &said, err);
 	return rc ? rc : act(ck, step, &said, err);
 }
 
@@ -220,16 +224,15 @@ static int check_step(ckpt *ck, uint64_t step, struct ck_error *err)
 int ckpt_step(ckpt *ck, uint64_t step)
 {
 	struct ck_error err = CK_ERROR_INIT;
-	uint64_t gap;
 	int rc;
 
 	if (is_over(ck, &rc))
 		return rc;
 	if ((rc = check_step(ck, step, &err)))
 		return ck_keep(ck, rc, &err);
-	gap = gap_us(ck);
+	measure_gap(ck);
 	ck->step = step;
-	rc = agree_and_act(ck, step, gap, &err);
+	rc = agree_and_act(ck, step, &err);
 	ck->last_call_at = ck_now();
 	return rc < 0 ? ck_keep(ck, rc, &err) : rc;
 }

@@ -1,105 +1,142 @@
 /*
- * How long planning takes and how much memory: RANKS blocks of each of ITEMS items, to as many
- * ranks less a quarter.
+ * What rank 0 computes for a large world, before a byte moves: the registrations merged and dealt,
+ * the plan to another number of ranks. Each in a process of its own, for its memory.
  *
- * usage: plan [RANKS ITEMS [NDIM]]
+ *	plan ROUNDS
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
+#include "bench.h"
+#include "deal.h"
+#include "process.h"
 #include "reshard.h"
 
-static double now(void)
-{
-	struct timespec ts;
+#define ROWS 100 /* of each rank */
+/* Every so manieth item is held whole by groups of SHARERS ranks. */
+#define SHARED_EVERY 10
+#define SHARERS 8
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+struct world {
+	uint32_t ranks, items;
+};
+
+static const char *item_name(uint32_t i, char out[static 32])
+{
+	snprintf(out, 32, "layer.%05" PRIu32, i);
+	return out;
 }
 
-/* A grid as square as `ranks` allows, over the first two dimensions. */
-static void cut(const struct ck_item *item, uint32_t ranks, uint32_t rank, struct ck_box *box)
+static int registrations(void *arg, uint32_t rank, struct ck_item_list *out, struct ck_error *err)
 {
-	uint32_t rows = 1, columns;
+	const struct world *world = arg;
+	const uint64_t shape = (uint64_t)ROWS * world->ranks;
+	size_t item, block;
+	char name[32];
+	int rc = 0;
 
-	for (uint32_t r = 1; r * r <= ranks && item->ndim > 1; r++)
-		if (ranks % r == 0)
-			rows = r;
-	columns = ranks / rows;
-	*box = (struct ck_box){.ndim = item->ndim};
-	memcpy(box->extent, item->shape, sizeof(box->extent));
-	for (int d = 0; d < 2 && d < item->ndim; d++) {
-		uint64_t parts = d ? rows : columns;
-		uint64_t i = d ? rank % rows : rank / rows, n = item->shape[d];
+	for (uint32_t i = 0; i < world->items && !rc; i++) {
+		uint32_t among = i % SHARED_EVERY ? 1 : SHARERS, first = rank / among * among;
+		uint32_t left = world->ranks - first;
+		struct ck_box box = {.ndim = 1, .offset = {(uint64_t)ROWS * first}};
 
-		box->offset[d] = n * i / parts;
-		box->extent[d] = n * (i + 1) / parts - box->offset[d];
+		box.extent[0] = (uint64_t)ROWS * (left < among ? left : among);
+		rc = ck_item_list_add_block(out, item_name(i, name), CK_F32, 1, &shape, &box, &item,
+					    &block, err);
 	}
+	return rc;
 }
 
+static void deal(const void *arg, double *out)
+{
+	struct world world = *(const struct world *)arg;
+	double before = bench_peak_mib(), began = bench_now();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_deal dealt;
+
+	bench_need(ck_items_deal_each(registrations, &world, world.ranks, &dealt, &err) == 0, "%s",
+		   err.text);
+	out[0] = (bench_now() - began) * 1e3;
+	out[1] = bench_peak_mib() - before;
+}
+
+/* Each item cut among all ranks. */
 static void fill(struct ck_layout *layout, const struct ck_item_list *table, uint32_t ranks)
 {
-	struct ck_box box;
+	struct ck_error err = CK_ERROR_INIT;
 
 	ck_layout_init(layout, table);
 	for (uint32_t r = 0; r < ranks; r++) {
 		for (uint32_t i = 0; i < table->count; i++) {
 			struct ck_layout_block block = {.item = i, .rank = r, .file = r, .at = i};
+			uint64_t n = table->items[i].shape[0], begin = n * r / ranks;
+			struct ck_box box = {.ndim = 1,
+					     .offset = {begin},
+					     .extent = {n * (r + 1) / ranks - begin}};
 
-			cut(&table->items[i], ranks, r, &box);
-			if (ck_layout_add(layout, &block, &box, NULL))
-				exit(1);
+			bench_need(ck_layout_add(layout, &block, &box, &err) == 0, "%s", err.text);
 		}
 	}
+	bench_need(ck_layout_sort(layout, &err) == 0, "%s", err.text);
+}
+
+static void plan(const void *arg, double *out)
+{
+	const struct world *world = arg;
+	const uint32_t wanted_ranks = world->ranks - world->ranks / 4;
+	double before = bench_peak_mib(), began = bench_now();
+	struct ck_item_list table = {.count = 0};
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_layout stored, wanted;
+	struct ck_reshard moves;
+	char name[32];
+
+	for (uint32_t i = 0; i < world->items; i++) {
+		struct ck_item item = {.name = (char *)item_name(i, name),
+				       .dtype = CK_F32,
+				       .ndim = 1,
+				       .shape = {100003}};
+
+		bench_need(ck_item_list_append(&table, &item, &err) == 0, "%s", err.text);
+	}
+	fill(&stored, &table, world->ranks);
+	fill(&wanted, &table, wanted_ranks);
+	bench_need(ck_reshard_plan(&stored, world->ranks, world->ranks, &wanted, &moves, &err) == 0,
+		   "%s", err.text);
+	out[0] = (bench_now() - began) * 1e3;
+	out[1] = bench_peak_mib() - before;
+}
+
+static void measure(const char *what, void (*work)(const void *arg, double *out),
+		    const struct world *world, int rounds, const char *text)
+{
+	double ms[BENCH_ROUNDS_MAX], mib[BENCH_ROUNDS_MAX], out[2];
+	char name[64];
+
+	for (int i = 0; i < rounds; i++) {
+		bench_child(work, world, out, 2);
+		ms[i] = out[0];
+		mib[i] = out[1];
+	}
+	snprintf(name, sizeof(name), "%s_%" PRIu32 "x%" PRIu32 "_ms", what, world->ranks,
+		 world->items);
+	bench_report(name, "ms", ms, rounds, "%s", text);
+	snprintf(name, sizeof(name), "%s_%" PRIu32 "x%" PRIu32 "_mib", what, world->ranks,
+		 world->items);
+	bench_report(name, "MiB", mib, rounds, "peak memory of it");
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t ranks = argc > 2 ? (uint32_t)atoi(argv[1]) : 1024;
-	uint32_t items = argc > 2 ? (uint32_t)atoi(argv[2]) : 1000;
-	int ndim = argc > 3 ? atoi(argv[3]) : 1;
-	struct ck_item_list table = {.count = 0};
-	struct ck_layout stored, wanted;
-	struct ck_error err = CK_ERROR_INIT;
-	struct ck_reshard plan;
-	struct rusage usage;
-	double t[4];
+	static const struct world square = {1024, 1000}, wide = {16384, 10};
+	int rounds;
 
-	for (uint32_t i = 0; i < items; i++) {
-		char name[32];
-		struct ck_item item = {.name = name, .dtype = CK_F32, .ndim = ndim};
-
-		snprintf(name, sizeof(name), "layer.%05" PRIu32, i);
-		for (int d = 0; d < ndim; d++)
-			item.shape[d] = d < 2 ? 100003 : 3;
-		if (ck_item_list_append(&table, &item, &err))
-			return 1;
-	}
-	t[0] = now();
-	fill(&stored, &table, ranks);
-	fill(&wanted, &table, ranks - ranks / 4);
-	t[1] = now();
-	if (ck_layout_sort(&stored, &err) || ck_layout_sort(&wanted, &err))
-		return 1;
-	t[2] = now();
-	if (ck_reshard_plan(&stored, ranks, ranks, &wanted, &plan, &err)) {
-		fprintf(stderr, "plan: %s\n", err.text);
-		return 1;
-	}
-	t[3] = now();
-	getrusage(RUSAGE_SELF, &usage);
-	printf("plan %u -> %u ranks, %u items of %d dimensions: %zu moves; fill %.2f s, sort %.2f "
-	       "s, "
-	       "plan %.2f s; peak %ld MiB\n",
-	       ranks, ranks - ranks / 4, items, ndim, plan.nmoves, t[1] - t[0], t[2] - t[1],
-	       t[3] - t[2], usage.ru_maxrss / 1024);
-	ck_reshard_fini(&plan);
-	ck_layout_fini(&stored);
-	ck_layout_fini(&wanted);
-	ck_item_list_fini(&table);
+	bench_need(argc == 2, "usage: plan ROUNDS");
+	rounds = atoi(argv[1]);
+	bench_need(rounds > 0 && rounds <= BENCH_ROUNDS_MAX, "1 to %d rounds", BENCH_ROUNDS_MAX);
+	measure("plan", plan, &square, rounds, "both tables, sorted, to 768 ranks");
+	measure("plan", plan, &wide, rounds, "the same to 12,288 ranks");
+	measure("deal", deal, &square, rounds, "registrations merged and dealt");
 	return 0;
 }

@@ -1,186 +1,169 @@
 /*
- * A cold resume with as many ranks as saved, and with fewer and more: how long each takes, and the ratio.
- * Ranks are threads of this process, so all share its cores.
+ * A cold resume on fewer and on more ranks than saved, against one on as many: the same bytes from the
+ * same files.
  *
- * usage: resume [MIB [DIRECTORY]]
+ *	resume DIRECTORY MIB ROUNDS
+ *
+ * MIB of state in all. Ranks are threads of this process: eight of them share its CPUs as they come.
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "bench.h"
 #include "ckpt.h"
 #include "comm_threads.h"
+#include "parallel.h"
 
-#define RANKS_MAX 16
-#define ROUNDS 5
+#define SAVED_BY 4
+#define RANKS_MAX 8
+#define TENSORS 24
 
-struct rank {
+struct bench {
+	char run[PATH_MAX];
 	struct ck_threads *threads;
-	int rank, size, code;
-	const char *dir;
-	uint64_t elements; /* of all */
-	double seconds;    /* of the restore */
-	pthread_t thread;
+	int ranks;
+	uint64_t rows; /* of each tensor, all ranks together */
+	uint32_t *state;
+	pthread_barrier_t start;
+	double seconds[RANKS_MAX]; /* of each rank's restore */
 };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void say(void *arg, const char *line)
 {
 	(void)arg;
-	fprintf(stderr, "%s\n", line);
+	if (strstr(line, "cannot") || strstr(line, "failed"))
+		fprintf(stderr, "%s\n", line);
 }
 
 /* Every value says where it stands, so that a wrong one is seen. */
-static int train(ckpt *ck, const struct rank *r, uint32_t *data, uint64_t offset, uint64_t count,
-		 double *seconds)
+static uint32_t value(uint64_t i)
 {
-	uint64_t step = 0, wrong = 0;
-	double started = now();
-	int rc = ckpt_restore(ck, &step);
-
-	*seconds = now() - started;
-	if (rc == CKPT_FRESH) {
-		for (uint64_t i = 0; i < count; i++)
-			data[i] = (uint32_t)((offset + i) * 2654435761U);
-		rc = ckpt_save(ck, 1);
-		return rc ? rc : ckpt_wait(ck);
-	}
-	for (uint64_t i = 0; i < count && rc > 0; i++)
-		wrong += data[i] != (uint32_t)((offset + i) * 2654435761U);
-	if (wrong)
-		fprintf(stderr, "rank %d: %llu elements are wrong\n", r->rank,
-			(unsigned long long)wrong);
-	return rc < 0 ? rc : wrong != 0;
+	return (uint32_t)i * 2654435761u;
 }
 
-static void *run_rank(void *arg)
+/* Each tensor is cut along its rows; a rank's block of it lies in the state where it belongs. */
+static void add_state(struct bench *b, ckpt *ck, int rank)
 {
-	struct ckpt_options options = {.struct_size = sizeof(options), .every = "1d", .log = say};
-	struct rank *r = arg;
-	uint64_t offset = r->elements * (uint64_t)r->rank / (uint64_t)r->size;
-	uint64_t count = r->elements * (uint64_t)(r->rank + 1) / (uint64_t)r->size - offset;
-	uint32_t *data = malloc(count * sizeof(*data) + 1);
+	uint64_t ranks = (uint64_t)b->ranks, first = b->rows * (uint64_t)rank / ranks;
+	uint64_t count = b->rows * (uint64_t)(rank + 1) / ranks - first;
+	char name[32];
+
+	for (uint64_t t = 0; t < TENSORS; t++) {
+		snprintf(name, sizeof(name), "layer.%02d", (int)t);
+		bench_need(ckpt_add_sharded(ck, name, CKPT_U32, 1, &b->rows, &first, &count,
+					    b->state + t * b->rows + first) == 0,
+			   "%s", ckpt_error(ck));
+	}
+}
+
+static void run_rank(void *arg, size_t rank)
+{
+	struct bench *b = arg;
+	struct ckpt_options options = {.struct_size = sizeof(options),
+				       .dir = b->run,
+				       .every = "1d",
+				       .verify = "sha256",
+				       .log = say};
 	struct ckpt_comm comm;
-	ckpt *ck = NULL;
+	uint64_t step = 0;
+	ckpt *ck;
+	int rc;
 
-	options.dir = r->dir;
-	options.verify = "sha256";
-	ck_threads_comm(r->threads, r->rank, &comm);
-	r->code = ckpt_open(&ck, &comm, &options);
-	if (!r->code) {
-		memset(data, 0, count * sizeof(*data)); /* page faults are not what is measured */
-		ckpt_add_sharded(ck, "w", CKPT_U32, 1, &r->elements, &offset, &count, data);
-		r->code = train(ck, r, data, offset, count, &r->seconds);
-	}
-	if (r->code && r->rank == 0)
-		fprintf(stderr, "resume: %s\n", ckpt_error(ck));
-	ckpt_close(ck);
-	free(data);
-	return NULL;
+	ck_threads_comm(b->threads, (int)rank, &comm);
+	bench_need(ckpt_open(&ck, &comm, &options) == 0, "%s", ckpt_error(ck));
+	add_state(b, ck, (int)rank);
+	pthread_barrier_wait(&b->start);
+	b->seconds[rank] = bench_now();
+	rc = ckpt_restore(ck, &step);
+	b->seconds[rank] = bench_now() - b->seconds[rank];
+	if (rc == CKPT_FRESH)
+		bench_need(ckpt_save(ck, 1) == 0 && ckpt_wait(ck) == 0, "%s", ckpt_error(ck));
+	else
+		bench_need(rc == CKPT_RESUMED, "%s", ckpt_error(ck));
+	bench_need(ckpt_close(ck) == 0, "close");
 }
 
-/* Seconds of the slowest rank; negative: failed. */
-static double run(const char *dir, int size, uint64_t elements)
+/* Seconds of the slowest rank. */
+static double run(struct bench *b, int ranks)
 {
-	struct ck_threads *threads = ck_threads_new(size);
-	struct rank ranks[RANKS_MAX];
 	double slowest = 0;
 
-	for (int i = 0; i < size; i++) {
-		ranks[i] = (struct rank){.threads = threads,
-					 .rank = i,
-					 .size = size,
-					 .dir = dir,
-					 .elements = elements};
-		pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]);
-	}
-	for (int i = 0; i < size; i++) {
-		pthread_join(ranks[i].thread, NULL);
-		if (ranks[i].code)
-			slowest = -1;
-		else if (slowest >= 0 && ranks[i].seconds > slowest)
-			slowest = ranks[i].seconds;
-	}
-	ck_threads_free(threads);
+	b->ranks = ranks;
+	b->threads = ck_threads_new(ranks);
+	pthread_barrier_init(&b->start, NULL, (unsigned)ranks);
+	ck_parallel((size_t)ranks, run_rank, b);
+	for (int i = 0; i < ranks; i++)
+		slowest = b->seconds[i] > slowest ? b->seconds[i] : slowest;
+	pthread_barrier_destroy(&b->start);
+	ck_threads_free(b->threads);
 	return slowest;
 }
 
-/* Take the checkpoint's files out of the page cache. */
-static void make_cold(const char *dir)
+static void forget_all(const struct bench *b)
 {
 	char step[PATH_MAX + 32], path[PATH_MAX + 300];
 	struct dirent *entry;
-	DIR *open_dir;
+	DIR *dir;
 
-	snprintf(step, sizeof(step), "%s/step-0000000001.g1", dir);
-	open_dir = opendir(step);
-	while (open_dir && (entry = readdir(open_dir))) {
-		int fd;
-
+	snprintf(step, sizeof(step), "%s/step-0000000001.g1", b->run);
+	dir = opendir(step);
+	bench_need(dir != NULL, "%s", step);
+	while ((entry = readdir(dir))) {
 		snprintf(path, sizeof(path), "%s/%s", step, entry->d_name);
-		fd = open(path, O_RDONLY);
-		if (fd < 0)
-			continue;
-		fdatasync(fd);
-		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		close(fd);
+		if (strstr(entry->d_name, ".safetensors"))
+			bench_forget(path);
 	}
-	if (open_dir)
-		closedir(open_dir);
+	closedir(dir);
 }
 
-static double cpu_seconds(void)
+/* A cold resume into spoilt memory, checked afterwards. */
+static double resume(struct bench *b, int ranks)
 {
-	struct timespec ts;
+	double seconds;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	memset(b->state, 0, TENSORS * b->rows * sizeof(*b->state));
+	forget_all(b);
+	seconds = run(b, ranks);
+	for (uint64_t i = 0; i < TENSORS * b->rows; i++)
+		bench_need(b->state[i] == value(i), "on %d ranks: element %llu is wrong", ranks,
+			   (unsigned long long)i);
+	return seconds;
 }
 
 int main(int argc, char **argv)
 {
-	static const int sizes[] = {4, 3, 8};
-	uint64_t mib = argc > 1 ? strtoull(argv[1], NULL, 10) : 2048;
-	const char *base = argc > 2 ? argv[2] : "/var/tmp";
-	char dir[PATH_MAX], line[PATH_MAX + 32];
-	double best[3] = {1e9, 1e9, 1e9}, cpu[3] = {1e9, 1e9, 1e9};
-	int rc = 0;
+	double plain[BENCH_ROUNDS_MAX], fewer[BENCH_ROUNDS_MAX], more[BENCH_ROUNDS_MAX];
+	static struct bench b;
+	double bytes;
+	int rounds;
 
-	snprintf(dir, sizeof(dir), "%s/ckpt-bench-resume-%d", base, (int)getpid());
-	if (run(dir, 4, mib << 18) < 0)
-		rc = 1;
-	/* In turn, the best of each: what else the machine does, it does to all. */
-	for (int i = 0; i < ROUNDS * 3 && !rc; i++) {
-		double before, seconds;
+	bench_need(argc == 4, "usage: resume DIRECTORY MIB ROUNDS");
+	snprintf(b.run, sizeof(b.run), "%s/run", argv[1]);
+	b.rows = strtoull(argv[2], NULL, 10) * (1 << 18) / TENSORS;
+	rounds = atoi(argv[3]);
+	bench_need(b.rows > 0 && rounds > 0 && rounds <= BENCH_ROUNDS_MAX,
+		   "some MiB, 1 to %d rounds", BENCH_ROUNDS_MAX);
+	bytes = (double)(TENSORS * b.rows * sizeof(*b.state));
+	b.state = bench_memory((size_t)bytes);
+	for (uint64_t i = 0; i < TENSORS * b.rows; i++)
+		b.state[i] = value(i);
+	run(&b, SAVED_BY);
+	for (int i = -1; i < rounds; i++) {
+		double seconds = resume(&b, SAVED_BY);
+		double on_three = resume(&b, 3), on_eight = resume(&b, 8);
 
-		make_cold(dir);
-		before = cpu_seconds();
-		seconds = run(dir, sizes[i % 3], mib << 18);
-		before = cpu_seconds() - before;
-		rc = seconds < 0;
-		best[i % 3] = seconds < best[i % 3] ? seconds : best[i % 3];
-		cpu[i % 3] = before < cpu[i % 3] ? before : cpu[i % 3];
+		if (i < 0)
+			continue;
+		plain[i] = bytes / seconds / 1e9;
+		fewer[i] = seconds / on_three;
+		more[i] = seconds / on_eight;
 	}
-	for (int i = 0; i < 3 && !rc; i++)
-		printf("cold resume of %llu MiB, sha256, saved by 4 ranks, on %d: %.2f s, %.0f "
-		       "MiB/s, %.2f "
-		       "of the plain one; %.2f s of CPU\n",
-		       (unsigned long long)mib, sizes[i], best[i], (double)mib / best[i],
-		       best[0] / best[i], cpu[i]);
-	snprintf(line, sizeof(line), "rm -rf '%s'", dir);
-	return system(line) != 0 || rc;
+	bench_report("rebalance_4_to_3_vs_cold", "of plain", fewer, rounds,
+		     "plain cold resume %.2f GB/s", bench_median(plain, rounds));
+	bench_report("rebalance_4_to_8_vs_cold", "of plain", more, rounds, "the same");
+	return 0;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -16,6 +15,7 @@
 #include "digest.h"
 #include "manifest.h"
 #include "names.h"
+#include "process.h"
 #include "shard.h"
 
 #define MIB ((size_t)1 << 20)
@@ -88,7 +88,7 @@ static void measure_hash(int rounds)
 		ratios[i] = hash_together(memory) / alone[i];
 	}
 	bench_report("hash_cpu_vs_single_stream", "of CPU", ratios, rounds,
-		     "SHA-256 and CRC-32 one stream at a time: %.2f s per GiB",
+		     "one stream: %.2f s per GiB",
 		     bench_median(alone, rounds) * 1024 * (double)MIB /
 			     (double)(STREAMS * STREAM_BYTES));
 }
@@ -132,27 +132,6 @@ static void parse_once(const struct ck_buf *text, double *out)
 	out[1] = bench_peak_mib() - before + (double)text->len / (double)MIB;
 }
 
-static void in_child(void (*work)(const void *arg, double *out), const void *arg, double *out,
-		     size_t count)
-{
-	int ends[2], status;
-	pid_t pid;
-
-	bench_need(pipe(ends) == 0, "pipe");
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		bench_peak_reset();
-		work(arg, out);
-		_exit(write(ends[1], out, count * sizeof(*out)) < 0);
-	}
-	bench_need(read(ends[0], out, count * sizeof(*out)) > 0 && wait(&status) == pid &&
-			   status == 0,
-		   "a child failed");
-	close(ends[0]);
-	close(ends[1]);
-}
-
 static void parse_work(const void *arg, double *out)
 {
 	parse_once(arg, out);
@@ -174,12 +153,11 @@ static void measure_manifest(int rounds)
 	}
 	ck_manifest_fini(&manifest);
 	for (int i = 0; i < rounds; i++) {
-		in_child(parse_work, &text, out, 2);
+		bench_child(parse_work, &text, out, 2);
 		ms[i] = out[0];
 		mib[i] = out[1];
 	}
-	bench_report("manifest_16384_ms", "ms", ms, rounds,
-		     "parse and validate, 16,384 ranks x 4 files x 64 chunks, %.0f MB of text",
+	bench_report("manifest_16384_ms", "ms", ms, rounds, "parse and check %.0f MB of text",
 		     (double)text.len / 1e6);
 	bench_report("manifest_16384_print_ms", "ms", print_ms, rounds, "check and print it");
 	bench_report("manifest_16384_mib", "MiB", mib, rounds, "peak memory, text included");
@@ -213,9 +191,8 @@ static void measure_emergency(const char *dir)
 {
 	double mib;
 
-	in_child(emergency_work, dir, &mib, 1);
-	bench_report("memory_emergency", "MiB", &mib, 1,
-		     "peak memory beside a state of 256 MiB that is written from where it is");
+	bench_child(emergency_work, dir, &mib, 1);
+	bench_report("memory_emergency", "MiB", &mib, 1, "beside 256 MiB written in place");
 }
 
 int main(int argc, char **argv)

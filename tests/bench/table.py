@@ -16,7 +16,7 @@ def result(name, unit, values, what):
 
 
 def heading():
-    print(f"{'':44} {'median':>8} {'min':>8} {'max':>8}  n  unit      budget")
+    print(f"{'':40} {'median':>8} {'min':>8} {'max':>8}  n unit     budget")
 
 
 def verdict(row, budgets):
@@ -25,12 +25,12 @@ def verdict(row, budgets):
         return ""
     limit, more = budget
     good = row["ratio"] >= limit if more else row["ratio"] <= limit
-    return f"{'>=' if more else '<='} {limit:g}{'' if good else '  MISSED'}"
+    return f"{'>=' if more else '<='} {limit:g}{'' if good else ' MISSED'}"
 
 
 def line(row, budgets):
-    print(f"{row['name']:44} {row['ratio']:8.4g} {row['min']:8.4g} {row['max']:8.4g} {row['n']:2}  "
-          f"{row['unit']:9} {verdict(row, budgets):16} {row['what']}", flush=True)
+    print(f"{row['name']:40} {row['ratio']:8.4g} {row['min']:8.4g} {row['max']:8.4g} {row['n']:2} "
+          f"{row['unit']:8} {verdict(row, budgets):15} {row['what']}", flush=True)
 
 
 def write(path, rows):

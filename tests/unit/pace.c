@@ -8,25 +8,32 @@
 static void paces(void)
 {
 	static const struct {
-		uint64_t step_us, every;
+		uint64_t before, step_us, every;
 		bool same_call;
 	} rows[] = {
-		{0, 1, true},        /* unknown yet */
-		{30000000, 1, true}, /* 30 s */
-		{100000, 1, true},   /* 100 ms */
-		{99999, 1, false},   {50000, 2, false},  {1000, 100, false},
-		{10, 10000, false},  {1, 100000, false},
+		{64, 30000000, 1, true}, /* 30 s */
+		{64, 100000, 1, true},   /* 100 ms */
+		{64, 99999, 1, false},   {64, 50000, 2, false}, {64, 1000, 100, false},
+		{100, 10, 100, false},   {100, 1, 100, false},  {1, 1, 2, false},
+		{8, 1000, 16, false},    {8, 10000, 10, false},
 	};
+	struct ck_pace pace = CK_PACE_FIRST;
 
+	pace = ck_pace_next(&pace, 0);
+	is_u64(pace.every, 1, "unknown yet: every call");
+	ok(pace.same_call, "unknown yet: in the same call");
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct ck_pace pace = ck_pace_for(rows[i].step_us);
+		struct ck_pace before = {.every = rows[i].before};
 
-		is_u64(pace.every, rows[i].every, "steps of %llu us: every n-th call",
-		       (unsigned long long)rows[i].step_us);
+		pace = ck_pace_next(&before, rows[i].step_us);
+		is_u64(pace.every, rows[i].every, "steps of %llu us, every %llu-th before: every",
+		       (unsigned long long)rows[i].step_us, (unsigned long long)rows[i].before);
 		is_int(pace.same_call, rows[i].same_call, "steps of %llu us: in the same call",
 		       (unsigned long long)rows[i].step_us);
 		ok(pace.every * rows[i].step_us <= 100000 || rows[i].step_us >= 100000,
 		   "a decision is never more than 0.1 s and a step away");
+		pace = ck_pace_next(&before, 0);
+		is_u64(pace.every, before.every, "unknown: as before");
 	}
 }
 

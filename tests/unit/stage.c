@@ -105,16 +105,17 @@ static void copies(void)
 	} rows[] = {
 		{"large", 1, 23 * MIB + 1, 0}, {"tiny", 3 * MIB, 1, 0},
 		{"device", 64, 1000, 0xff},    {"odd", 5 * MIB + 3, 9 * MIB + 4097, 0},
-		{"page", 4096, 4096, 0},
+		{"page", 4096, 4096, 0},       {"short", 77, 255, 0},
+		{"longer", 78, 256, 0},
 	};
-	struct ck_stored blocks[5];
+	struct ck_stored blocks[7];
 	struct ck_stage stage = {.memory = NULL};
 	struct ck_plan plan;
 
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 7; i++)
 		blocks[i] = stored_block(rows[i].name, CK_U8, rows[i].bytes, 0, rows[i].bytes,
 					 memory + rows[i].at);
-	plan = plan_of(blocks, 5);
+	plan = plan_of(blocks, 7);
 	is_int(ck_stage_copy(&stage, &plan, &registry, NULL), 0, "copy");
 	ok(plan.parts[0].image == stage.memory, "the first file begins the buffer");
 	is_int(memcmp(stage.memory, plan.parts[0].header.data, plan.parts[0].header.len), 0,

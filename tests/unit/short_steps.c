@@ -1,0 +1,119 @@
+/* ckpt_step in loops of very short steps: saves keep their distance, and a wish is heard soon. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "ckpt.h"
+#include "ranks.h"
+#include "tap.h"
+
+static struct toy toys[TOY_RANKS_MAX];
+static struct toy_log text;
+
+static void nap_us(long us)
+{
+	nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
+static void run(const char *name, const char *every, int size, int (*body)(struct toy *), void *arg)
+{
+	struct ckpt_options options = {.struct_size = sizeof(options), .every = every, .keep = 2};
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
+	options.dir = dir;
+	toy_run(size, &options, body, arg, toys, &text);
+	is_int(toys[0].code, 0, "%s: %s", name, text.text);
+}
+
+/* Steps of the saves that the log tells of, in order. */
+static size_t saves(uint64_t *steps, size_t max)
+{
+	const char *at = text.text;
+	unsigned long long step;
+	size_t count = 0;
+
+	while (count < max && (at = strstr(at, "saved step "))) {
+		at += strlen("saved step ");
+		if (sscanf(at, "%llu", &step) == 1)
+			steps[count++] = step;
+	}
+	return count;
+}
+
+/* ---- --ckpt-every=Nsteps ---- */
+
+#define MAX_SAVES 64
+
+#define LAST 60000
+
+/*
+ * A long step now and then changes how often ranks agree. On a slow disk all this may be over within one
+ * save, so that is waited for now and then.
+ */
+static int hurry(struct toy *toy)
+{
+	int rc = 0;
+
+	for (uint64_t step = 1; step <= LAST && !rc; step++) {
+		if (step % 1013 == 0)
+			nap_us(3000);
+		rc = ckpt_step(toy->ck, step);
+		if (!rc && step % (LAST / 3) == 0)
+			rc = ckpt_wait(toy->ck);
+	}
+	return rc;
+}
+
+static void keep_their_distance(const char *name, const char *every, uint64_t interval)
+{
+	uint64_t steps[MAX_SAVES], nearest = UINT64_MAX;
+	size_t count;
+
+	run(name, every, 3, hurry, NULL);
+	count = saves(steps, MAX_SAVES);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t distance = i ? steps[i] - steps[i - 1] : steps[i];
+
+		nearest = distance < nearest ? distance : nearest;
+	}
+	ok(count >= 3, "%s: %zu saves", every, count);
+	ok(nearest >= interval, "%s: never sooner than that: %llu", every,
+	   (unsigned long long)nearest);
+}
+
+/* ---- short steps among long ones ---- */
+
+static int every_other(struct toy *toy)
+{
+	int rc = 0;
+
+	for (uint64_t step = 1; step <= 60 && !rc; step++) {
+		nap_us(step % 2 ? 20000 : 1);
+		if (step == 10 && toy->rank == 0)
+			raise(SIGUSR2);
+		rc = ckpt_step(toy->ck, step);
+	}
+	return rc ? rc : ckpt_wait(toy->ck);
+}
+
+/* Ten reductions a second, by the longest of the recent steps: not by whichever is the last. */
+static void among_long_ones(void)
+{
+	uint64_t steps[MAX_SAVES] = {0};
+
+	run("mixed", "1d", 2, every_other, NULL);
+	is_u64(saves(steps, MAX_SAVES), 1, "asked for by a signal at step 10");
+	ok(steps[0] >= 10 && steps[0] <= 30, "and done at step %llu", (unsigned long long)steps[0]);
+}
+
+int main(void)
+{
+	keep_their_distance("every 7", "7steps", 7);
+	keep_their_distance("every 500", "500steps", 500);
+	keep_their_distance("every 5000", "5000steps", 5000);
+	among_long_ones();
+	return done_testing();
+}
