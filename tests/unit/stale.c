@@ -216,6 +216,7 @@ static void fenced(void)
 
 struct hold {
 	int ready[2], go[2];
+	pid_t pid;
 };
 
 static int hold_open(struct toy *toy)
@@ -231,31 +232,46 @@ static int hold_open(struct toy *toy)
 	return ckpt_wait(toy->ck);
 }
 
+/* Another process opens the run, and then waits. */
+static void hold_begin(struct hold *hold)
+{
+	char byte;
+
+	if (pipe(hold->ready) || pipe(hold->go))
+		ok(false, "pipes");
+	fflush(stdout);
+	hold->pid = fork();
+	if (hold->pid == 0) {
+		toy_run(2, &options, hold_open, hold, toys, &text);
+		_exit(-toys[0].code);
+	}
+	is_int(read(hold->ready[0], &byte, 1), 1, "another process has the run open");
+}
+
+/* It goes on to its save. Returns what became of that. */
+static int hold_end(struct hold *hold)
+{
+	char byte = 0;
+	int status = 0;
+
+	is_int(write(hold->go[1], &byte, 1), 1, "the other one goes on");
+	waitpid(hold->pid, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -128;
+}
+
 static void takeover(void)
 {
 	struct hold hold;
-	char byte = 0, pid_text[32];
-	int status = 0;
-	pid_t pid;
+	char pid_text[32];
 
 	fresh_dir("takeover");
-	if (pipe(hold.ready) || pipe(hold.go))
-		ok(false, "pipes");
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		toy_run(2, &options, hold_open, &hold, toys, &text);
-		_exit(toys[0].code == CKPT_EFENCED ? 0 : 1);
-	}
-	is_int(read(hold.ready[0], &byte, 1), 1, "another process has the run open");
+	hold_begin(&hold);
 	is_int(run(START(2)), CKPT_EREFUSED, "it is refused");
-	snprintf(pid_text, sizeof(pid_text), "process %d", (int)pid);
+	snprintf(pid_text, sizeof(pid_text), "process %d", (int)hold.pid);
 	like(text.text, pid_text, "naming the process");
 	options.takeover = 1;
 	is_int(run(START(2)), 0, "with a takeover it is superseded");
-	is_int(write(hold.go[1], &byte, 1), 1, "the old one goes on");
-	waitpid(pid, &status, 0);
-	is_int(status, 0, "and is fenced");
+	is_int(hold_end(&hold), CKPT_EFENCED, "and is fenced");
 	is_str(steps(), "2.2", "it publishes nothing");
 	options.takeover = 0;
 	is_int(run(START(4)), 0, "an owner that has ended is superseded without questions");
@@ -265,20 +281,9 @@ static void takeover(void)
 static void takeover_of_a_number(void)
 {
 	struct hold hold;
-	char byte = 0;
-	int status = 0;
-	pid_t pid;
 
 	fresh_dir("number");
-	if (pipe(hold.ready) || pipe(hold.go))
-		ok(false, "pipes");
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		toy_run(2, &options, hold_open, &hold, toys, &text);
-		_exit(toys[0].code == 0 ? 0 : 1);
-	}
-	is_int(read(hold.ready[0], &byte, 1), 1, "another process has the run open");
+	hold_begin(&hold);
 	with_fault("pwrite:claim.json*:errno=ENOSPC");
 	options.takeover = 1;
 	is_int(run(START(2)), CKPT_EIO, "no space for the claim of the one that takes over");
@@ -291,9 +296,7 @@ static void takeover_of_a_number(void)
 	is_int(run(START(2)), CKPT_EREFUSED, "a number without a claim hides no owner");
 	if (rmdir(in_dir(dir, ".gen-2")))
 		ok(false, "it goes");
-	is_int(write(hold.go[1], &byte, 1), 1, "the owner goes on");
-	waitpid(pid, &status, 0);
-	is_int(status, 0, "and commits");
+	is_int(hold_end(&hold), 0, "and commits");
 	is_str(steps(), "9.1", "its checkpoint is there");
 }
 
