@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "comm_threads.h"
 
@@ -121,6 +122,11 @@ void toy_run(int size, const struct ckpt_options *options, int (*body)(struct to
 	for (int r = 0; r < size; r++)
 		pthread_join(ids[r], NULL);
 	ck_threads_free(threads);
+}
+
+void toy_nap_ms(long ms)
+{
+	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
 void toy_train(struct toy *toy, uint64_t step)

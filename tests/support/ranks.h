@@ -50,6 +50,9 @@ struct toy_log {
 void toy_run(int size, const struct ckpt_options *options, int (*body)(struct toy *toy), void *arg,
 	     struct toy *toys, struct toy_log *log);
 
+/* What a step takes, where a test wants steps that take time. */
+void toy_nap_ms(long ms);
+
 /* Make the state of a step: a function of step and position alone. */
 void toy_train(struct toy *toy, uint64_t step);
 

@@ -34,11 +34,6 @@ static int exists(const char *name)
 	return stat(path, &st) == 0;
 }
 
-static void nap_ms(long ms)
-{
-	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
-}
-
 static double now(void)
 {
 	struct timespec t;
@@ -107,7 +102,7 @@ static int step_through(struct toy *toy)
 	for (uint64_t step = 1; step <= 40 && !rc; step++) {
 		double begin;
 
-		nap_ms(25);
+		toy_nap_ms(25);
 		toy_train(toy, step);
 		if (step == 3 && toy->rank == 0)
 			raise(SIGUSR2);
@@ -144,7 +139,7 @@ static int busy(struct toy *toy)
 	if (ckpt_save(toy->ck, 1))
 		return -1;
 	for (int i = 0; i < 100 && !exists("step-0000000001.g1"); i++)
-		nap_ms(100); /* no call of ours meanwhile */
+		toy_nap_ms(100); /* no call of ours meanwhile */
 	return exists("step-0000000001.g1") ? 0 : -2;
 }
 
@@ -171,7 +166,7 @@ static int run_into_stop(struct toy *toy)
 	int rc = 0;
 
 	for (uint64_t step = 1; step <= 200 && !rc; step++) {
-		nap_ms(10);
+		toy_nap_ms(10);
 		toy_train(toy, step);
 		if (step == stop->save_at && toy->rank == 1)
 			raise(SIGUSR2);
