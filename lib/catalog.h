@@ -36,6 +36,13 @@ int ck_step_read(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		 struct ck_manifest *out, struct ck_buf *text, struct ck_error *err);
 
 /*
+ * ck_step_load, and SHA256SUMS must vouch for the manifest (ck_sums_check, whose answers it has besides):
+ * for whoever goes by what the manifest says, and does not only tell it.
+ */
+int ck_step_load_summed(const struct ck_io *io, const char *dir, struct ck_step_id id,
+			struct ck_manifest *out, struct ck_error *err);
+
+/*
  * Every file of the manifest is there, regular, and has its size. For one rank's files only with
  * rank >= 0. Returns 0; CK_ENOENT naming the file; CK_EFORMAT: both sizes; CK_EIO.
  */

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "parse.h"
 #include "rotate.h"
+#include "sums.h"
 
 const char *ck_cmd_state_name(enum ck_cmd_state state)
 {
@@ -105,12 +106,23 @@ static bool is_there(const struct ck_io *io, const char *path)
 	return io->ops->lstat(io, path, &st) == 0 || errno != ENOENT;
 }
 
+/* Does SHA256SUMS vouch for the manifest, as a start wants it? */
+static int check_sums(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
+		      const struct ck_buf *text, struct ck_error *err)
+{
+	char step[PATH_MAX], name[CK_NAME_MAX];
+	int rc = ck_dirfile_path(step, dir, ck_name_step(m->id, name), err);
+
+	return rc ? rc : ck_sums_check(io, step, m, text, err);
+}
+
 static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 			 struct ck_cmd_progress *progress, struct ck_cmd_row *row)
 {
 	struct ck_error err = CK_ERROR_INIT;
+	struct ck_buf text = CK_BUF_INIT;
 	struct ck_manifest m = {.nfiles = 0};
-	int rc = ck_step_load(io, facts->dir, row->id, &m, &err);
+	int rc = ck_step_read(io, facts->dir, row->id, &m, &text, &err);
 
 	if (rc) {
 		judge(row, rc, "manifest missing", "bad manifest", err.text);
@@ -121,8 +133,11 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 	row->files = m.nfiles;
 	for (size_t i = 0; i < m.nfiles; i++)
 		row->bytes += m.files[i].bytes;
-	row->foreign = facts->has_run && strcmp(m.run_id, facts->run.run_id) != 0;
-	if (row->foreign) {
+	rc = check_sums(io, facts->dir, &m, &text, &err);
+	row->foreign = !rc && facts->has_run && strcmp(m.run_id, facts->run.run_id) != 0;
+	if (rc) {
+		judge(row, rc, "SHA256SUMS missing", "bad SHA256SUMS", err.text);
+	} else if (row->foreign) {
 		ck_fail(&err, CK_EFORMAT, "%s: its run_id is %s, this run's is %s", facts->dir,
 			m.run_id, facts->run.run_id);
 		judge(row, CK_EFORMAT, "", "of another run", err.text);
@@ -131,6 +146,7 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 		if (row->state == CK_CMD_WHOLE)
 			recall_refusal(facts, row);
 	}
+	ck_buf_fini(&text);
 	ck_manifest_fini(&m);
 }
 

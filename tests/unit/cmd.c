@@ -189,6 +189,11 @@ static void tells_what_is_bad(void)
 		  "rank-00002.0.safetensors: the file is missing");
 	ok(unlink(in_step(dir, 1, 2000, "rank-00003.0.safetensors")) == 0, "another goes");
 	EXPECT_LS(dir, 0, "two missing", "(and files of 1 more rank)\n");
+	scratch_put_text(in_step(dir, 1, 2000, "SHA256SUMS"), "none\n");
+	EXPECT_LS(dir, 0, "SHA256SUMS of something else", "KiB  bad: bad SHA256SUMS\n",
+		  "SHA256SUMS: line 1 is 'none', by the manifest it is '");
+	ok(unlink(in_step(dir, 1, 2000, "SHA256SUMS")) == 0, "SHA256SUMS goes");
+	EXPECT_LS(dir, 0, "no SHA256SUMS", "KiB  bad: SHA256SUMS missing\n", "falls back to");
 	scratch_put_text(in_step(dir, 1, 2000, "manifest.json"), "{");
 	EXPECT_LS(dir, 0, "half a manifest", "2000    1  -                 ",
 		  "-  bad: bad manifest\n");
