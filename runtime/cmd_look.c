@@ -271,8 +271,6 @@ static int list_rows(const struct ck_io *io, struct ck_cmd_facts *facts, struct 
 /* As the runtime decides it (restore.c, open.c), except for the bytes. */
 static void foretell(struct ck_cmd_facts *facts)
 {
-	size_t newer = 0;
-
 	facts->resume = CK_CMD_REFUSES;
 	if (!facts->has_run)
 		return;
@@ -291,14 +289,18 @@ static void foretell(struct ck_cmd_facts *facts)
 			facts->row = row;
 			break;
 		}
-		newer++;
+		if (row->state == CK_CMD_DAMAGED)
+			facts->newer_bad++;
+		else
+			facts->newer_unread++;
 	}
 	if (!facts->row)
 		facts->resume = CK_CMD_FAILS;
 	else if (facts->run.complete && facts->run.complete_step == facts->row->id.step)
 		facts->resume = CK_CMD_COMPLETE;
 	else
-		facts->resume = newer ? CK_CMD_FALLS_BACK : CK_CMD_RESUMES;
+		facts->resume = facts->newer_bad || facts->newer_unread ? CK_CMD_FALLS_BACK
+									: CK_CMD_RESUMES;
 }
 
 int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,
