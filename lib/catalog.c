@@ -58,6 +58,10 @@ int ck_step_read(const struct ck_io *io, const char *dir, struct ck_step_id id,
 	int rc;
 
 	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
+	if (!rc && ck_io_is_no_dir(io, step))
+		rc = ck_fail(err, CK_EFORMAT,
+			     "%s: a link or a file, not a directory: links are not followed here",
+			     step);
 	if (!rc)
 		rc = ck_dirfile_read(io, step, CK_MANIFEST_FILE, CK_JSON_MAX_BYTES, path, &read,
 				     err);

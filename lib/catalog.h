@@ -25,8 +25,8 @@ void ck_catalog_fini(struct ck_catalog *catalog);
 
 /*
  * Read and check manifest.json of a step directory, and that step and generation are those of the
- * directory's name. Returns 0 (ck_manifest_fini); CK_ENOENT (gone, or no manifest); CK_EFORMAT;
- * CK_EIO.
+ * directory's name. Returns 0 (ck_manifest_fini); CK_ENOENT (gone, or no manifest); CK_EFORMAT (also: a link
+ * or a file where the directory should be); CK_EIO.
  */
 int ck_step_load(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		 struct ck_manifest *out, struct ck_error *err);

@@ -106,6 +106,13 @@ static bool is_there(const struct ck_io *io, const char *path)
 	return io->ops->lstat(io, path, &st) == 0 || errno != ENOENT;
 }
 
+static bool is_no_dir(const struct ck_io *io, const char *dir, struct ck_step_id id)
+{
+	char step[PATH_MAX], name[CK_NAME_MAX];
+
+	return ck_path_join(step, dir, ck_name_step(id, name)) && ck_io_is_no_dir(io, step);
+}
+
 /* Does SHA256SUMS vouch for the manifest, as a start wants it? */
 static int check_sums(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
 		      const struct ck_buf *text, struct ck_error *err)
@@ -125,7 +132,9 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 	int rc = ck_step_read(io, facts->dir, row->id, &m, &text, &err);
 
 	if (rc) {
-		judge(row, rc, "manifest missing", "bad manifest", err.text);
+		judge(row, rc, "manifest missing",
+		      is_no_dir(io, facts->dir, row->id) ? "not a directory" : "bad manifest",
+		      err.text);
 		return;
 	}
 	describe(row, &m);

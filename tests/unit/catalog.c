@@ -1,6 +1,7 @@
 #include "catalog.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,6 +121,23 @@ static void test_summed(void)
 	like(err.text, STEP "/SHA256SUMS", "the text names it");
 }
 
+static void test_link(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_manifest m;
+
+	make_run(dir);
+	is_int(save_step(&ck_io_posix, dir, id, 2, NULL, &err), 0, "a checkpoint");
+	is_int(rename(in_dir(dir, STEP), in_dir(dir, "away")), 0, "moved away");
+	is_int(symlink("away", in_dir(dir, STEP)), 0, "and a link left");
+	is_int(ck_step_load(&ck_io_posix, dir, id, &m, &err), CK_EFORMAT, "is not followed");
+	like(err.text, STEP ": a link or a file, not a directory", "the text");
+	unlink(in_dir(dir, STEP));
+	put_file(in_dir(dir, STEP), "");
+	is_int(ck_step_load(&ck_io_posix, dir, id, &m, &err), CK_EFORMAT, "a file");
+}
+
 static void test_sized(void)
 {
 	const char *dir = test_tmpdir();
@@ -161,6 +179,7 @@ int main(void)
 	test_load();
 	test_step_load();
 	test_summed();
+	test_link();
 	test_sized();
 	return done_testing();
 }

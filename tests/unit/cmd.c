@@ -194,6 +194,14 @@ static void tells_what_is_bad(void)
 		  "SHA256SUMS: line 1 is 'none', by the manifest it is '");
 	ok(unlink(in_step(dir, 1, 2000, "SHA256SUMS")) == 0, "SHA256SUMS goes");
 	EXPECT_LS(dir, 0, "no SHA256SUMS", "KiB  bad: SHA256SUMS missing\n", "falls back to");
+	ok(rename(in(dir, "step-0000002000.g1"), in(dir, "away")) == 0 &&
+		   symlink("away", in(dir, "step-0000002000.g1")) == 0,
+	   "a link in its place");
+	EXPECT_LS(dir, 0, "a link", "-  bad: not a directory\n",
+		  "step-0000002000.g1: a link or a file, not a directory");
+	ok(unlink(in(dir, "step-0000002000.g1")) == 0 &&
+		   rename(in(dir, "away"), in(dir, "step-0000002000.g1")) == 0,
+	   "and back");
 	scratch_put_text(in_step(dir, 1, 2000, "manifest.json"), "{");
 	EXPECT_LS(dir, 0, "half a manifest", "2000    1  -                 ",
 		  "-  bad: bad manifest\n");

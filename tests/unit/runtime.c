@@ -179,6 +179,8 @@ static void corruption(void)
 	falls_back("user", "sed -i 's/\"restart_count\": *0/\"restart_count\": 9/' manifest.json",
 		   "SHA256SUMS: line 3 is '");
 	falls_back("sums", "sed -i '2s/ rank/ Rank/' SHA256SUMS", "SHA256SUMS: line 2 is '");
+	falls_back("link", "mv ../step-0000000004.g1 ../away && ln -s away ../step-0000000004.g1",
+		   "step-0000000004.g1: a link or a file, not a directory");
 	falls_back("no-sums", "rm SHA256SUMS", "step-0000000004.g1/SHA256SUMS: ");
 }
 
