@@ -7,6 +7,7 @@
 #include "dirfile.h"
 #include "files.h"
 #include "json.h"
+#include "sums.h"
 
 void ck_catalog_fini(struct ck_catalog *catalog)
 {
@@ -57,6 +58,10 @@ int ck_step_read(const struct ck_io *io, const char *dir, struct ck_step_id id,
 	int rc;
 
 	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
+	if (!rc && ck_io_is_no_dir(io, step))
+		rc = ck_fail(err, CK_EFORMAT,
+			     "%s: a link or a file, not a directory: links are not followed here",
+			     step);
 	if (!rc)
 		rc = ck_dirfile_read(io, step, CK_MANIFEST_FILE, CK_JSON_MAX_BYTES, path, &read,
 				     err);
@@ -86,6 +91,28 @@ int ck_step_load(const struct ck_io *io, const char *dir, struct ck_step_id id,
 
 	rc = ck_step_read(io, dir, id, out, &text, err);
 	ck_buf_fini(&text);
+	return rc;
+}
+
+int ck_step_load_summed(const struct ck_io *io, const char *dir, struct ck_step_id id,
+			struct ck_manifest *out, struct ck_error *err)
+{
+	char step[PATH_MAX], name[CK_NAME_MAX];
+	struct ck_buf text = CK_BUF_INIT;
+	struct ck_manifest manifest;
+	int rc;
+
+	rc = ck_step_read(io, dir, id, &manifest, &text, err);
+	if (rc)
+		return rc;
+	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
+	if (!rc)
+		rc = ck_sums_check(io, step, &manifest, &text, err);
+	ck_buf_fini(&text);
+	if (rc)
+		ck_manifest_fini(&manifest);
+	else
+		*out = manifest;
 	return rc;
 }
 

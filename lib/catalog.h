@@ -25,8 +25,8 @@ void ck_catalog_fini(struct ck_catalog *catalog);
 
 /*
  * Read and check manifest.json of a step directory, and that step and generation are those of the
- * directory's name. Returns 0 (ck_manifest_fini); CK_ENOENT (gone, or no manifest); CK_EFORMAT;
- * CK_EIO.
+ * directory's name. Returns 0 (ck_manifest_fini); CK_ENOENT (gone, or no manifest); CK_EFORMAT (also: a link
+ * or a file where the directory should be); CK_EIO.
  */
 int ck_step_load(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		 struct ck_manifest *out, struct ck_error *err);
@@ -34,6 +34,13 @@ int ck_step_load(const struct ck_io *io, const char *dir, struct ck_step_id id,
 /* The same, and the text of the file, for whoever needs its digest (ck_buf_fini). */
 int ck_step_read(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		 struct ck_manifest *out, struct ck_buf *text, struct ck_error *err);
+
+/*
+ * ck_step_load, and SHA256SUMS must vouch for the manifest (ck_sums_check, whose answers it has besides):
+ * for whoever goes by what the manifest says, and does not only tell it.
+ */
+int ck_step_load_summed(const struct ck_io *io, const char *dir, struct ck_step_id id,
+			struct ck_manifest *out, struct ck_error *err);
 
 /*
  * Every file of the manifest is there, regular, and has its size. For one rank's files only with

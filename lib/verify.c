@@ -10,6 +10,7 @@
 #include "catalog.h"
 #include "dirfile.h"
 #include "json.h"
+#include "sums.h"
 #include "verify_impl.h"
 
 /* --- findings --- */
@@ -87,63 +88,6 @@ static void move_findings(struct ck_findings *to, struct ck_findings *from)
 	to->failed = to->failed || from->failed;
 	free(from->report.findings);
 	from->report = (struct ck_report){.findings = NULL};
-}
-
-/* --- SHA256SUMS --- */
-
-static size_t line_length(const char *text)
-{
-	return strcspn(text, "\n");
-}
-
-/* Both texts differ: say in which line. */
-static void tell_difference(struct ck_findings *findings, const char *path, const char *got,
-			    const char *want)
-{
-	char shown[CK_JSON_SHOW], line[CK_JSON_SHOW];
-	size_t number = 1;
-
-	while (*got && *want && line_length(got) == line_length(want) &&
-	       strncmp(got, want, line_length(got) + 1) == 0) {
-		got += line_length(got) + 1;
-		want += line_length(want) + 1;
-		number++;
-	}
-	snprintf(line, sizeof(line), "%.*s", (int)line_length(got), got);
-	ck_json_show(shown, line);
-	if (!*want)
-		ck_finding_add(findings, CK_BAD, CK_EFORMAT,
-			       "%s: line %zu is '%s', by the manifest there is none", path, number,
-			       shown);
-	else
-		ck_finding_add(findings, CK_BAD, CK_EFORMAT,
-			       "%s: line %zu is %s%s%s, by the manifest it is '%.*s'", path, number,
-			       *got ? "'" : "", *got ? shown : "missing", *got ? "'" : "",
-			       (int)line_length(want), want);
-}
-
-static void check_sums(struct ck_verification *v, const struct ck_buf *manifest_text)
-{
-	struct ck_buf want = CK_BUF_INIT, got = CK_BUF_INIT;
-	struct ck_error err = CK_ERROR_INIT;
-	char sha256[CK_SHA256_HEX + 1], path[PATH_MAX];
-	int rc;
-
-	rc = ck_sha256_hex(manifest_text->data, manifest_text->len, sha256, &err);
-	if (!rc)
-		rc = ck_sums_print(v->manifest, sha256, &want, &err);
-	if (!rc)
-		rc = ck_dirfile_read(v->io, v->step, CK_SUMS_FILE, CK_JSON_MAX_BYTES, path, &got,
-				     &err);
-	if (rc)
-		ck_finding_error(&v->findings, &err);
-	else if (strlen(got.data) != got.len)
-		ck_finding_add(&v->findings, CK_BAD, CK_EFORMAT, "%s: a NUL byte at byte %zu", path,
-			       strlen(got.data));
-	else if (strcmp(got.data, want.data) != 0)
-		tell_difference(&v->findings, path, got.data, want.data);
-	ck_buf_fini(&got);
-	ck_buf_fini(&want);
 }
 
 /* --- the directory --- */
@@ -245,6 +189,7 @@ static int verify_loaded(struct ck_verification *v, const struct ck_buf *manifes
 {
 	const struct ck_manifest *manifest = v->manifest;
 	struct ck_report *report = &v->findings.report;
+	struct ck_error why = CK_ERROR_INIT;
 	int rc = 0;
 
 	report->nfiles = manifest->nfiles;
@@ -252,7 +197,8 @@ static int verify_loaded(struct ck_verification *v, const struct ck_buf *manifes
 	for (size_t i = 0; i < manifest->nfiles; i++)
 		report->bytes += manifest->files[i].bytes;
 	check_strays(v);
-	check_sums(v, manifest_text);
+	if (ck_sums_check(v->io, v->step, manifest, manifest_text, &why))
+		ck_finding_error(&v->findings, &why);
 	v->results = calloc(manifest->nfiles, sizeof(*v->results));
 	if (!v->results)
 		return ck_fail_nomem(err, manifest->nfiles * sizeof(*v->results));

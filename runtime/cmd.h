@@ -277,11 +277,12 @@ struct ck_cmd_facts {
 	struct ck_claim claim;
 	struct ck_cmd_row *rows; /* newest first */
 	size_t nrows;
-	size_t nsteps;                /* rows that are checkpoints */
-	size_t nbad;                  /* of these, not whole */
-	bool unchecked;               /* something could not be looked at */
-	enum ck_cmd_resume resume;    /* what a start would do ... */
-	const struct ck_cmd_row *row; /* ... with which checkpoint; NULL: with none */
+	size_t nsteps;                  /* rows that are checkpoints */
+	size_t nbad;                    /* of these, not whole */
+	bool unchecked;                 /* something could not be looked at */
+	enum ck_cmd_resume resume;      /* what a start would do ... */
+	const struct ck_cmd_row *row;   /* ... with which checkpoint; NULL: with none */
+	size_t newer_bad, newer_unread; /* than that one; all, where there is none */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "parse.h"
 #include "rotate.h"
+#include "sums.h"
 
 const char *ck_cmd_state_name(enum ck_cmd_state state)
 {
@@ -105,15 +106,35 @@ static bool is_there(const struct ck_io *io, const char *path)
 	return io->ops->lstat(io, path, &st) == 0 || errno != ENOENT;
 }
 
+static bool is_no_dir(const struct ck_io *io, const char *dir, struct ck_step_id id)
+{
+	char step[PATH_MAX], name[CK_NAME_MAX];
+
+	return ck_path_join(step, dir, ck_name_step(id, name)) && ck_io_is_no_dir(io, step);
+}
+
+/* Does SHA256SUMS vouch for the manifest, as a start wants it? */
+static int check_sums(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
+		      const struct ck_buf *text, struct ck_error *err)
+{
+	char step[PATH_MAX], name[CK_NAME_MAX];
+	int rc = ck_dirfile_path(step, dir, ck_name_step(m->id, name), err);
+
+	return rc ? rc : ck_sums_check(io, step, m, text, err);
+}
+
 static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 			 struct ck_cmd_progress *progress, struct ck_cmd_row *row)
 {
 	struct ck_error err = CK_ERROR_INIT;
+	struct ck_buf text = CK_BUF_INIT;
 	struct ck_manifest m = {.nfiles = 0};
-	int rc = ck_step_load(io, facts->dir, row->id, &m, &err);
+	int rc = ck_step_read(io, facts->dir, row->id, &m, &text, &err);
 
 	if (rc) {
-		judge(row, rc, "manifest missing", "bad manifest", err.text);
+		judge(row, rc, "manifest missing",
+		      is_no_dir(io, facts->dir, row->id) ? "not a directory" : "bad manifest",
+		      err.text);
 		return;
 	}
 	describe(row, &m);
@@ -121,8 +142,11 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 	row->files = m.nfiles;
 	for (size_t i = 0; i < m.nfiles; i++)
 		row->bytes += m.files[i].bytes;
-	row->foreign = facts->has_run && strcmp(m.run_id, facts->run.run_id) != 0;
-	if (row->foreign) {
+	rc = check_sums(io, facts->dir, &m, &text, &err);
+	row->foreign = !rc && facts->has_run && strcmp(m.run_id, facts->run.run_id) != 0;
+	if (rc) {
+		judge(row, rc, "SHA256SUMS missing", "bad SHA256SUMS", err.text);
+	} else if (row->foreign) {
 		ck_fail(&err, CK_EFORMAT, "%s: its run_id is %s, this run's is %s", facts->dir,
 			m.run_id, facts->run.run_id);
 		judge(row, CK_EFORMAT, "", "of another run", err.text);
@@ -131,6 +155,7 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 		if (row->state == CK_CMD_WHOLE)
 			recall_refusal(facts, row);
 	}
+	ck_buf_fini(&text);
 	ck_manifest_fini(&m);
 }
 
@@ -255,8 +280,6 @@ static int list_rows(const struct ck_io *io, struct ck_cmd_facts *facts, struct 
 /* As the runtime decides it (restore.c, open.c), except for the bytes. */
 static void foretell(struct ck_cmd_facts *facts)
 {
-	size_t newer = 0;
-
 	facts->resume = CK_CMD_REFUSES;
 	if (!facts->has_run)
 		return;
@@ -275,14 +298,18 @@ static void foretell(struct ck_cmd_facts *facts)
 			facts->row = row;
 			break;
 		}
-		newer++;
+		if (row->state == CK_CMD_DAMAGED)
+			facts->newer_bad++;
+		else
+			facts->newer_unread++;
 	}
 	if (!facts->row)
 		facts->resume = CK_CMD_FAILS;
 	else if (facts->run.complete && facts->run.complete_step == facts->row->id.step)
 		facts->resume = CK_CMD_COMPLETE;
 	else
-		facts->resume = newer ? CK_CMD_FALLS_BACK : CK_CMD_RESUMES;
+		facts->resume = facts->newer_bad || facts->newer_unread ? CK_CMD_FALLS_BACK
+									: CK_CMD_RESUMES;
 }
 
 int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,

@@ -119,6 +119,27 @@ static void print_reasons(const struct ck_cmd_target *target, const struct ck_cm
 				    facts->rows[i].reason);
 }
 
+/* What we cannot read, a start may be able to read: that is not known to be bad. */
+static const char *newer_ones(const struct ck_cmd_facts *facts)
+{
+	return !facts->newer_unread ? "bad"
+	       : facts->newer_bad   ? "bad, or could not be read here"
+				    : "not known to be bad, but could not be read here";
+}
+
+static void print_fails(const struct ck_cmd_facts *facts)
+{
+	if (facts->newer_unread)
+		ck_cmd_line(
+			stdout,
+			"a start fails if it cannot read more than this: of %zu checkpoint%s, %zu "
+			"could not be read here and none is known to be whole",
+			facts->nsteps, ck_plural(facts->nsteps), facts->newer_unread);
+	else
+		ck_cmd_line(stdout, "a start fails: none of the %zu checkpoint%s is whole",
+			    facts->nsteps, ck_plural(facts->nsteps));
+}
+
 static void print_resume(const struct ck_cmd_facts *facts)
 {
 	uint64_t step = facts->row ? facts->row->id.step : 0;
@@ -134,15 +155,14 @@ static void print_resume(const struct ck_cmd_facts *facts)
 	case CK_CMD_FALLS_BACK:
 		ck_cmd_line(stdout,
 			    "a start falls back to step %" PRIu64
-			    " if its bytes verify: what is newer is bad",
-			    step);
+			    " if its bytes verify: what is newer is %s",
+			    step, newer_ones(facts));
 		break;
 	case CK_CMD_COMPLETE:
 		ck_cmd_line(stdout, "a start has nothing to do: the run is complete");
 		break;
 	case CK_CMD_FAILS:
-		ck_cmd_line(stdout, "a start fails: none of the %zu checkpoint%s is whole",
-			    facts->nsteps, ck_plural(facts->nsteps));
+		print_fails(facts);
 		break;
 	case CK_CMD_REFUSES:
 		ck_cmd_line(stdout, "a start is refused: %s",
@@ -192,6 +212,10 @@ static const char *run_state(const struct ck_cmd_facts *facts)
 		[CK_CMD_FAILS] = "bad: none is whole",  [CK_CMD_REFUSES] = "bad: no start",
 	};
 
+	if (facts->resume == CK_CMD_FALLS_BACK && facts->newer_unread)
+		return facts->newer_bad ? "newer ones bad or unread" : "newer ones unread";
+	if (facts->resume == CK_CMD_FAILS && facts->newer_unread)
+		return "unknown: none read is whole";
 	return names[facts->resume];
 }
 

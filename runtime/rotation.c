@@ -44,7 +44,7 @@ static int size_up(struct ck_rotation *r, struct ck_error *err)
 
 	for (size_t i = 0; !rc && i < catalog.count; i++) {
 		struct ck_manifest manifest = {0};
-		int bad = ck_step_load(r->io, r->dir, catalog.steps[i], &manifest, NULL);
+		int bad = ck_step_load_summed(r->io, r->dir, catalog.steps[i], &manifest, NULL);
 
 		if (!bad)
 			bad = ck_step_sized(r->io, r->dir, &manifest, -1, NULL);

@@ -269,7 +269,7 @@ static int check_progress(ckpt *ck, const struct ck_search *s, struct ck_error *
 	return stuck ? hold(ck, s->manifest.id, err) : 0;
 }
 
-/* Load the next manifest that can be read. */
+/* Load the next manifest that can be read and that SHA256SUMS vouches for. */
 static int next_manifest(ckpt *ck, struct ck_search *s, struct ck_error *err)
 {
 	struct ck_error why = CK_ERROR_INIT;
@@ -279,7 +279,7 @@ static int next_manifest(ckpt *ck, struct ck_search *s, struct ck_error *err)
 		ck_manifest_fini(&s->manifest);
 	s->has_manifest = false;
 	while (s->next < s->count) {
-		rc = ck_step_load(ck->io, s->run, s->steps[s->next], &s->manifest, &why);
+		rc = ck_step_load_summed(ck->io, s->run, s->steps[s->next], &s->manifest, &why);
 		s->has_manifest = !rc;
 		if (!rc)
 			return 0;

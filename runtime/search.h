@@ -36,7 +36,7 @@ struct ck_search {
 int ck_search_begin(ckpt *ck, struct ck_search *search, struct ck_error *err);
 
 /*
- * The next candidate whose manifest can be read, or fresh. Returns 0; the first reason's code when all are
+ * The next candidate whose manifest can be read and agrees with SHA256SUMS, or fresh. Returns 0; the first reason's code when all are
  * bad; CK_EWORLD, CK_EITEM: the newest good one does not fit this program; CK_EREFUSED: no progress.
  */
 int ck_search_propose(ckpt *ck, struct ck_search *search, struct ck_offer *offer,

@@ -28,6 +28,7 @@ reshard
 shard shard_impl shard_open shard_read shard_expect shard_cut shard_plan shard_options shard_write
 manifest manifest_check fields files record user
 run claim mark
+sums
 catalog choose resolve
 commit salvage sweep
 verify verify_impl verify_files verify_items

@@ -72,8 +72,8 @@ refused "${steps[1]}" "rank-00002.0.safetensors: .*($size.*$((size - 1))|$((size
 	"a cut byte: file and both sizes are named"
 refused "${steps[2]}" "rank-0000([12]).0.safetensors: tensor 'rank-[12]/rng': per-rank, but not named rank-[12]/" \
 	"swapped shards: a file and whose it is are named"
-refused "${steps[3]}" "rank-00000.0.safetensors: bytes .*sha256 is $hex, 0000[0-9a-f]{60} was written" \
-	"an edited manifest: file and both digests are named"
+refused "${steps[3]}" "SHA256SUMS: line 1 is '$hex.*, by the manifest it is '0000[0-9a-f]{60}  rank-00000.0.safetensors'" \
+	"an edited manifest: line, file and both digests are named"
 wait_file "^ckpt: fell back to step $(step_number "${steps[4]}"), .*: 4 newer refused" out 1
 tap_ok $? "the newest good one is taken"
 run_is_exact "$job" 4 $(($(step_number "${steps[0]}") - $(step_number "${steps[4]}")))

@@ -1,6 +1,7 @@
 #include "catalog.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,6 +86,58 @@ static void test_step_load(void)
 	       "a FIFO: it does not wait");
 }
 
+static void test_summed(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_manifest m;
+	struct ck_io_fault *fault;
+	char *text, *at;
+
+	make_run(dir);
+	is_int(save_step(&ck_io_posix, dir, id, 2, NULL, &err), 0, "a checkpoint");
+	is_int(ck_step_load_summed(&ck_io_posix, dir, id, &m, &err), 0, "vouched for: %s",
+	       err.text);
+	is_u64(m.world_size, 2, "its manifest");
+	ck_manifest_fini(&m);
+	is_int(ck_io_fault_new(&fault, &ck_io_posix, "open:*SHA256SUMS:errno=EACCES", &err), 0,
+	       "fault");
+	is_int(ck_step_load_summed(ck_io_fault_io(fault), dir, id, &m, &err), CK_EIO,
+	       "SHA256SUMS unreadable: %s", err.text);
+	ck_io_fault_free(fault);
+	text = content_of(in_dir(dir, STEP "/manifest.json"));
+	at = strstr(text, "\"created\": \"2");
+	if (ok(at != NULL, "it says when"))
+		at[15] = at[15] == '1' ? '2' : '1';
+	put_file(in_dir(dir, STEP "/manifest.json"), text);
+	free(text);
+	is_int(ck_step_load(&ck_io_posix, dir, id, &m, &err), 0, "valid, with another date");
+	ck_manifest_fini(&m);
+	is_int(ck_step_load_summed(&ck_io_posix, dir, id, &m, &err), CK_EFORMAT,
+	       "nothing vouches for it");
+	like(err.text, STEP "/SHA256SUMS: line 4 is '", "the text names the line");
+	unlink(in_dir(dir, STEP "/SHA256SUMS"));
+	is_int(ck_step_load_summed(&ck_io_posix, dir, id, &m, &err), CK_ENOENT, "no SHA256SUMS");
+	like(err.text, STEP "/SHA256SUMS", "the text names it");
+}
+
+static void test_link(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_manifest m;
+
+	make_run(dir);
+	is_int(save_step(&ck_io_posix, dir, id, 2, NULL, &err), 0, "a checkpoint");
+	is_int(rename(in_dir(dir, STEP), in_dir(dir, "away")), 0, "moved away");
+	is_int(symlink("away", in_dir(dir, STEP)), 0, "and a link left");
+	is_int(ck_step_load(&ck_io_posix, dir, id, &m, &err), CK_EFORMAT, "is not followed");
+	like(err.text, STEP ": a link or a file, not a directory", "the text");
+	unlink(in_dir(dir, STEP));
+	put_file(in_dir(dir, STEP), "");
+	is_int(ck_step_load(&ck_io_posix, dir, id, &m, &err), CK_EFORMAT, "a file");
+}
+
 static void test_sized(void)
 {
 	const char *dir = test_tmpdir();
@@ -125,6 +178,8 @@ int main(void)
 {
 	test_load();
 	test_step_load();
+	test_summed();
+	test_link();
 	test_sized();
 	return done_testing();
 }

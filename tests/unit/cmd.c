@@ -189,6 +189,19 @@ static void tells_what_is_bad(void)
 		  "rank-00002.0.safetensors: the file is missing");
 	ok(unlink(in_step(dir, 1, 2000, "rank-00003.0.safetensors")) == 0, "another goes");
 	EXPECT_LS(dir, 0, "two missing", "(and files of 1 more rank)\n");
+	scratch_put_text(in_step(dir, 1, 2000, "SHA256SUMS"), "none\n");
+	EXPECT_LS(dir, 0, "SHA256SUMS of something else", "KiB  bad: bad SHA256SUMS\n",
+		  "SHA256SUMS: line 1 is 'none', by the manifest it is '");
+	ok(unlink(in_step(dir, 1, 2000, "SHA256SUMS")) == 0, "SHA256SUMS goes");
+	EXPECT_LS(dir, 0, "no SHA256SUMS", "KiB  bad: SHA256SUMS missing\n", "falls back to");
+	ok(rename(in(dir, "step-0000002000.g1"), in(dir, "away")) == 0 &&
+		   symlink("away", in(dir, "step-0000002000.g1")) == 0,
+	   "a link in its place");
+	EXPECT_LS(dir, 0, "a link", "-  bad: not a directory\n",
+		  "step-0000002000.g1: a link or a file, not a directory");
+	ok(unlink(in(dir, "step-0000002000.g1")) == 0 &&
+		   rename(in(dir, "away"), in(dir, "step-0000002000.g1")) == 0,
+	   "and back");
 	scratch_put_text(in_step(dir, 1, 2000, "manifest.json"), "{");
 	EXPECT_LS(dir, 0, "half a manifest", "2000    1  -                 ",
 		  "-  bad: bad manifest\n");
@@ -350,7 +363,10 @@ static void tells_what_it_cannot_see(void)
 	like(said.out, "-  unknown: unreadable\n", "the row says so");
 	like(said.out, "manifest.json: ", "the reason");
 	like(said.out, "Permission denied\n", "and why");
-	like(said.out, "falls back to step 1000", "as a start would");
+	like(said.out,
+	     "falls back to step 1000 if its bytes verify: what is newer is not known to be bad, "
+	     "but could not be read here\n",
+	     "and what a start would do");
 	said_fini(&said);
 	ok(chmod(step, 0755) == 0, "it may be entered");
 	ok(chmod(dir, 0) == 0, "a run that we may not enter");
@@ -363,6 +379,8 @@ static void tells_what_it_cannot_see(void)
 	said = ckpt_cmd_as(&broken, "ls", dir);
 	is_int(said.exit_code, 3, "a file system that fails");
 	like(said.out, "unknown: unreadable\n", "is no damage");
+	like(said.out, "of 2 checkpoints, 2 could not be read here and none is known to be whole\n",
+	     "nor is it said to be");
 	like(said.err,
 	     "warning: rehearsing failures: SLURM_CKPT_IO_FAULT=lstat:", "and a rehearsal");
 	said_fini(&said);

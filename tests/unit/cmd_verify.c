@@ -93,6 +93,20 @@ static void refuses_what_is_not_there(void)
 	said_fini(&said);
 }
 
+/* As `ls` and a start say of it. */
+static void follows_no_link(void)
+{
+	const char *dir = two_steps(), *step = in(dir, "step-0000002000.g1");
+	struct said said;
+
+	ok(rename(step, in(dir, "away")) == 0 && symlink("away", step) == 0, "a link");
+	said = ckpt_cmd("verify", dir);
+	is_int(said.exit_code, 1, "is bad");
+	like(said.out, "     bad: ", "and no less");
+	like(said.out, "step-0000002000.g1: a link or a file, not a directory", "named");
+	said_fini(&said);
+}
+
 /* Damages of rank 2's file of step 2000, and what is said of them at each level. */
 static void cut(const char *dir, const char *file)
 {
@@ -412,6 +426,7 @@ int main(void)
 	passes_good_ones();
 	takes_each_form();
 	refuses_what_is_not_there();
+	follows_no_link();
 	finds_damage();
 	warns_of_strays();
 	tells_what_it_cannot_read();

@@ -174,6 +174,14 @@ static void corruption(void)
 	falls_back("manifest", "sed -i 's/\"step\": *4/\"step\": 5/' manifest.json",
 		   "manifest.json");
 	falls_back("empty", "truncate -s 0 manifest.json", "manifest.json");
+	falls_back("value", "sed -i 's/\\(\"wall_clock_seconds\": *\\)/\\11/' manifest.json",
+		   "SHA256SUMS: line 3 is '");
+	falls_back("user", "sed -i 's/\"restart_count\": *0/\"restart_count\": 9/' manifest.json",
+		   "SHA256SUMS: line 3 is '");
+	falls_back("sums", "sed -i '2s/ rank/ Rank/' SHA256SUMS", "SHA256SUMS: line 2 is '");
+	falls_back("link", "mv ../step-0000000004.g1 ../away && ln -s away ../step-0000000004.g1",
+		   "step-0000000004.g1: a link or a file, not a directory");
+	falls_back("no-sums", "rm SHA256SUMS", "step-0000000004.g1/SHA256SUMS: ");
 }
 
 static void nothing_good(void)
