@@ -1,10 +1,11 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
-#include <fnmatch.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalog.h"
+#include "cmd_into.h"
 #include "cmd_source.h"
 #include "dirfile.h"
 #include "parse.h"
@@ -14,7 +15,6 @@
 #define SLAB_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_MAX UINT64_C(5000000000)
 #define FILES_MAX 99999 /* five digits */
-#define GLOBS_MAX 64
 
 /* A tensor of the result. */
 struct tensor {
@@ -27,8 +27,7 @@ struct tensor {
 struct job {
 	struct ck_cmd *cmd;
 	const char *to; /* directory */
-	const char *globs[GLOBS_MAX];
-	size_t nglobs;
+	struct ck_cmd_choice choice;
 	const char *prefix;
 	uint64_t max_bytes;
 	bool json;
@@ -45,12 +44,7 @@ struct job {
 
 static bool is_chosen(const struct job *x, const struct ck_item *item)
 {
-	if (item->kind == CK_PER_RANK)
-		return false;
-	for (size_t i = 0; i < x->nglobs; i++)
-		if (fnmatch(x->globs[i], item->name, 0) == 0)
-			return true;
-	return x->nglobs == 0;
+	return item->kind != CK_PER_RANK && ck_cmd_chosen(&x->choice, item);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -80,7 +74,7 @@ static int choose(struct job *x, struct ck_error *err)
 		x->ntensors++;
 	}
 	if (!x->ntensors)
-		return ck_fail(err, CK_ENOENT, "%s: no tensor is chosen", x->source.dir);
+		return ck_cmd_choice_fail(&x->choice, x->source.dir, "tensor", err);
 	qsort(x->tensors, x->ntensors, sizeof(*x->tensors), compare_names);
 	for (size_t i = 1; i < x->ntensors; i++)
 		if (strcmp(x->tensors[i - 1].name, x->tensors[i].name) == 0)
@@ -201,7 +195,18 @@ static int write_content(struct job *x, struct output *out, const struct tensor 
 	return rc ? rc : ck_io_sync_close(out->io, &out->fd, out->path, err);
 }
 
-/* Under another name until it is whole. */
+/* Under another name until it is whole; what an export that was killed left under it, is in the way. */
+static int create_partial(struct output *out, struct ck_error *err)
+{
+	int rc = ck_io_create(out->io, out->path, &out->fd, err);
+
+	if (rc != CK_EEXIST)
+		return rc;
+	if (out->io->ops->unlink(out->io, out->path) < 0)
+		return ck_fail_errno(err, errno, "%s: unlink", out->path);
+	return ck_io_create(out->io, out->path, &out->fd, err);
+}
+
 static int write_file(struct job *x, size_t file, const struct tensor *tensors, size_t count,
 		      struct ck_error *err)
 {
@@ -216,7 +221,7 @@ static int write_file(struct job *x, size_t file, const struct tensor *tensors, 
 		return ck_fail(err, CK_EIO, "%s: path too long", x->to);
 	if (out.io->ops->lstat(out.io, path, &st) == 0)
 		return ck_fail(err, CK_EEXIST, "%s: is there already", path);
-	rc = ck_io_create(out.io, out.path, &out.fd, err);
+	rc = create_partial(&out, err);
 	if (rc)
 		return rc;
 	rc = write_content(x, &out, tensors, count, err);
@@ -325,7 +330,7 @@ static int check_place(const struct job *x, struct ck_error *err)
 	int rc = ck_resolve(x->cmd->io, x->to, run, &has_step, &id, err);
 
 	if (rc)
-		return rc == CK_ENOENT ? 0 : rc;
+		return rc == CK_ENOENT ? ck_cmd_place_check(x->cmd->io, x->to, err) : rc;
 	return ck_fail(err, CK_EARG, "%s: is a %s: name another directory", x->to,
 		       has_step ? "checkpoint" : "run directory");
 }
@@ -367,10 +372,7 @@ static int parse_option(struct job *x, int option)
 			return CK_CMD_FINE;
 		return ck_cmd_usage(x->cmd, "--format: %s: expected hf", optarg);
 	case 'i':
-		if (x->nglobs == GLOBS_MAX)
-			return ck_cmd_usage(x->cmd, "--items: more than %d", GLOBS_MAX);
-		x->globs[x->nglobs++] = optarg;
-		return CK_CMD_FINE;
+		return ck_cmd_choice_add(x->cmd, optarg, &x->choice);
 	case 's':
 		x->prefix = optarg;
 		return CK_CMD_FINE;
@@ -428,7 +430,7 @@ const struct ck_cmd_verb ck_cmd_export = {
 		"model.safetensors.index.json. What belongs to single ranks is left out.\n"
 		"The checkpoint is verified first; nothing that is there is overwritten. "
 		"DIRECTORY\n"
-		"is neither a run's nor a checkpoint's.\n"
+		"is neither a run's nor a checkpoint's, nor in one of the latter.\n"
 		"\n"
 		"  -f, --format hf            the only one\n"
 		"  -i, --items GLOB           only these; may be given several times\n"
