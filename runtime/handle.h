@@ -71,6 +71,8 @@ struct ckpt {
 	bool saved_here;       /* this generation has committed one */
 	uint64_t saved;        /* step */
 	uint64_t tried;        /* step of the last save begun */
+	struct ck_error no_saves; /* until a ckpt_restore succeeds: why; code 0: saves may begin */
+	bool no_saves_told;
 	unsigned failed_saves; /* in a row */
 	char last_failure[CK_ERROR_TEXT]; /* rank 0: the last save's, to say each cause once */
 

@@ -235,21 +235,44 @@ static int prepare_saves(ckpt *ck, struct ck_error *err)
 	return rc ? rc : ck_background_post(ck->background, sweep, ck, err);
 }
 
-/* Collective: what rank 0 found, to everybody. */
+/* Rank 0: the newest checkpoint that the run had when it became ours. */
+static bool find_newest(const ckpt *ck, struct ck_step_id *newest)
+{
+	struct ck_step_id id;
+	bool found = false;
+
+	for (size_t i = 0; i < ck->found.count; i++) {
+		if (!ck_is_step(ck->found.names[i], &id))
+			continue;
+		if (!found || ck_step_id_cmp(&id, newest) > 0)
+			*newest = id;
+		found = true;
+	}
+	return found;
+}
+
+/* Collective: what rank 0 found, to everybody. Who has not loaded what is there must not save over it. */
 static int share_claim(ckpt *ck, struct ck_error *err)
 {
 	struct {
 		uint64_t generation;
 		char nonce[CK_RUN_ID_HEX + 1];
+		bool has_steps;
+		struct ck_step_id newest;
 	} claim = {.generation = ck->generation};
 	int rc;
 
+	claim.has_steps = find_newest(ck, &claim.newest);
 	strcpy(claim.nonce, ck->claim.nonce);
 	rc = ck_comm_bcast(&ck->comm, 0, &claim, sizeof(claim), err);
 	if (rc)
 		return rc;
 	ck->generation = claim.generation;
 	strcpy(ck->nonce, claim.nonce);
+	if (claim.has_steps)
+		ck_fail(&ck->no_saves, CK_EREFUSED,
+			"call ckpt_restore first: the run has a checkpoint, step %" PRIu64,
+			claim.newest.step);
 	return 0;
 }
 

@@ -211,6 +211,18 @@ static bool is_over(const ckpt *ck, int *answer)
 	return ck->off || *answer;
 }
 
+/* Memory that a failed restore has left, or that never was the run's, is no state of it. Alike on all ranks. */
+static int may_save(ckpt *ck, struct ck_error *err)
+{
+	if (!ck->no_saves.code)
+		return 0;
+	if (!ck->no_saves_told)
+		ck_log(ck, "nothing is saved: %s", ck->no_saves.text);
+	ck->no_saves_told = true;
+	*err = ck->no_saves;
+	return err->code;
+}
+
 static int check_step(ckpt *ck, uint64_t step, struct ck_error *err)
 {
 	if (step > CK_STEP_MAX)
@@ -228,7 +240,7 @@ int ckpt_step(ckpt *ck, uint64_t step)
 
 	if (is_over(ck, &rc))
 		return rc;
-	if ((rc = check_step(ck, step, &err)))
+	if ((rc = may_save(ck, &err)) || (rc = check_step(ck, step, &err)))
 		return ck_keep(ck, rc, &err);
 	measure_gap(ck);
 	ck->step = step;
@@ -257,7 +269,9 @@ int ckpt_save(ckpt *ck, uint64_t step)
 
 	if (is_over(ck, &rc))
 		return rc;
-	rc = check_step(ck, step, &err);
+	rc = may_save(ck, &err);
+	if (!rc)
+		rc = check_step(ck, step, &err);
 	if (!rc)
 		rc = settle(ck, &err);
 	if (!rc)
@@ -313,8 +327,12 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 	rc = settle(ck, &err);
 	if (!rc)
 		rc = ck_restore_now(ck, &result, &err);
+	ck->no_saves = (struct ck_error)CK_ERROR_INIT;
+	ck->no_saves_told = false;
 	if (rc) {
 		ck_log(ck, "cannot resume: %s", err.text);
+		ck_fail(&ck->no_saves, rc, "nothing is saved since the restore failed: %s",
+			err.text);
 		return ck_keep(ck, rc, &err);
 	}
 	*step = result == CKPT_FRESH ? 0 : ck->step;
@@ -343,7 +361,9 @@ int ckpt_complete(ckpt *ck)
 
 	if (is_over(ck, &rc))
 		return rc < 0 ? rc : 0;
-	rc = settle(ck, &err);
+	rc = may_save(ck, &err);
+	if (!rc)
+		rc = settle(ck, &err);
 	if (!rc)
 		rc = save_and_wait(ck, ck->step, &err);
 	if (!rc) {
