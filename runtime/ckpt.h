@@ -26,6 +26,8 @@
  * Off: with no run directory, neither from `ckpt_options.dir` nor from `sbatch --ckpt`
  * (SLURM_CKPT_DIR), every call succeeds, touches nothing, and ckpt_restore says CKPT_FRESH.
  *
+ * A handle that is NULL is CKPT_EARG; 0 to ckpt_should_stop, ckpt_alive and ckpt_close.
+ *
  * Errors: negative `enum ckpt_code`, the same on every rank for a collective call;
  * ckpt_error() has the text. A failed save is not an error of ckpt_step: older checkpoints stay,
  * training goes on, a line on stderr says why, and the save is tried again.
@@ -284,7 +286,7 @@ int ckpt_prepare(ckpt *ck);
 /*
  * Load the newest checkpoint that verifies into the registered memory. Collective.
  *
- *   step  completed steps: the loop goes on with *step. Untouched after a failure
+ *   step  completed steps: the loop goes on with *step. Untouched after a failure. NULL is CKPT_EARG
  *
  * The ranks may be more or fewer than those that saved, and hold other blocks: each gets what it has
  * registered. (ckpt_options.world = "fixed" makes another number CKPT_EWORLD.)

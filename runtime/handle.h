@@ -133,6 +133,13 @@ void ck_deadline_recall(ckpt *ck);
 /* How this handle writes shards, and reads them when they are not in memory. */
 struct ck_shard_options ck_transfer_options(ckpt *ck);
 
+/* What every call begins with: is it over, with *answer? A handle that is NULL, dead or off. */
+static inline bool ck_is_idle(const ckpt *ck, int *answer)
+{
+	*answer = ck ? ck->dead : CK_EARG;
+	return *answer || ck->off;
+}
+
 static inline bool ck_is_root(const ckpt *ck)
 {
 	return ck->comm.table.rank == 0;

@@ -438,5 +438,7 @@ int ckpt_close(ckpt *ck)
 
 const char *ckpt_error(const ckpt *ck)
 {
-	return ck ? ck->error.text : "out of memory";
+	return ck ? ck->error.text
+		  : "no handle: ckpt_open has failed for lack of memory, or has not been given a "
+		    "place for it";
 }

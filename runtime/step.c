@@ -204,11 +204,13 @@ static int settle(ckpt *ck, struct ck_error *err)
 	return goes_on(rc) ? 0 : rc;
 }
 
-/* What every collective call begins with: 0 go on, else return *answer. */
+/* What every collective call begins with: false to go on, else return *answer. */
 static bool is_over(const ckpt *ck, int *answer)
 {
-	*answer = ck->dead ? ck->dead : ck->stopped ? CKPT_STOP : 0;
-	return ck->off || *answer;
+	if (ck_is_idle(ck, answer))
+		return true;
+	*answer = ck->stopped ? CKPT_STOP : 0;
+	return *answer;
 }
 
 /* Memory that a failed restore has left, or that never was the run's, is no state of it. Alike on all ranks. */
@@ -319,6 +321,11 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 	enum ckpt_restored result;
 	int rc;
 
+	if (ck && !ck->dead && !step)
+		return ck_keep(ck,
+			       ck_fail(&err, CK_EARG,
+				       "ckpt_restore: step is NULL: the loop begins with it"),
+			       &err);
 	if (is_over(ck, &rc)) {
 		if (rc == 0)
 			*step = 0;
@@ -379,7 +386,7 @@ int ckpt_complete(ckpt *ck)
 
 int ckpt_should_stop(const ckpt *ck)
 {
-	return !ck->off && (ck->dead || ck->stopped || ck_signals_stop());
+	return ck && !ck->off && (ck->dead || ck->stopped || ck_signals_stop());
 }
 
 int ckpt_alive(ckpt *ck)
@@ -387,8 +394,8 @@ int ckpt_alive(ckpt *ck)
 	struct ck_error err = CK_ERROR_INIT;
 	int rc;
 
-	if (ck->off || ck->dead)
-		return ck->dead;
+	if (ck_is_idle(ck, &rc))
+		return ck ? rc : 0;
 	rc = ck_comm_listen(&ck->comm, &err);
 	return rc < 0 ? ck_keep(ck, rc, &err) : 0;
 }

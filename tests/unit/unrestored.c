@@ -26,7 +26,7 @@ struct seen {
 	uint64_t elements; /* of one item more; 0: none */
 	int refuse;        /* its per-rank item is refused by `set` */
 	int skip_restore;
-	int restored, step, save, complete, wait;
+	int step, save, complete, wait;
 	char texts[3][512];
 };
 
@@ -46,7 +46,7 @@ static int get_any(void *arg, void *dst, size_t bytes)
 static int set_or_refuse(void *arg, const void *src, size_t bytes)
 {
 	(void)src;
-	return bytes != 4 || ((struct seen *)arg)->refuse;
+	return bytes != 4 || __atomic_load_n(&((struct seen *)arg)->refuse, __ATOMIC_SEQ_CST);
 }
 
 static int enroll_more(struct toy *toy, struct seen *seen)
@@ -79,6 +79,13 @@ static int save_three(struct toy *toy)
 	return rc ? rc : ckpt_wait(toy->ck);
 }
 
+/* What the last rank was told. */
+static void keep(const struct toy *toy, int *place, int code)
+{
+	if (toy->rank == RANKS - 1)
+		*place = code;
+}
+
 static void keep_text(struct toy *toy, struct seen *seen, int call)
 {
 	if (toy->rank == RANKS - 1)
@@ -101,13 +108,13 @@ static int careless(struct toy *toy)
 	}
 	for (step = 14; step <= 20; step++) {
 		toy_train(toy, step);
-		seen->step = ckpt_step(toy->ck, step);
+		keep(toy, &seen->step, ckpt_step(toy->ck, step));
 		keep_text(toy, seen, 1);
-		seen->save = ckpt_save(toy->ck, step);
+		keep(toy, &seen->save, ckpt_save(toy->ck, step));
 		keep_text(toy, seen, 2);
 	}
-	seen->wait = ckpt_wait(toy->ck);
-	seen->complete = ckpt_complete(toy->ck);
+	keep(toy, &seen->wait, ckpt_wait(toy->ck));
+	keep(toy, &seen->complete, ckpt_complete(toy->ck));
 	return rc;
 }
 
