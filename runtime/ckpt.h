@@ -270,7 +270,8 @@ int ckpt_set_flat(ckpt *ck, const char *name);
 
 /*
  * A JSON object of the program's own (hyper-parameters, notes), kept in the manifest of every later
- * checkpoint; rank 0's is stored. At most 16 MiB of text, 15 levels deep; integers are below 2^53. NULL: none.
+ * checkpoint; rank 0's is stored. At most 16 MiB of text, 15 levels deep; integers, written without
+ * fraction and exponent, are below 2^53 in size, other numbers finite as a double. NULL: none.
  * Copied. Local. Returns 0; CKPT_EARG, and what was set before stays; CKPT_ENOMEM.
  */
 int ckpt_set_user(ckpt *ck, const char *json);

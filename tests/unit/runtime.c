@@ -379,6 +379,9 @@ static int refused_user(struct toy *toy)
 	snprintf(wrong, sizeof(wrong), "%s", ckpt_error(toy->ck));
 	if (ckpt_set_user(toy->ck, "{\"16\": [[[[[[[[[[[[[[[]]]]]]]]]]]]]]]}") != CKPT_EARG)
 		return -51;
+	if (ckpt_set_user(toy->ck, "{\"seed\": 9007199254740992}") != CKPT_EARG ||
+	    ckpt_set_user(toy->ck, "{\"steps\": [1e20, -1.5e300]}"))
+		return -53;
 	if (ckpt_set_user(toy->ck, "{\"15\": [[[[[[[[[[[[[[]]]]]]]]]]]]]]}") ||
 	    ckpt_set_user(toy->ck, most))
 		return -52;
