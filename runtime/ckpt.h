@@ -21,7 +21,8 @@
  *
  * Collective: every rank calls these, in the same order: ckpt_open, ckpt_prepare, ckpt_restore,
  * ckpt_step, ckpt_save, ckpt_wait, ckpt_complete, ckpt_close. The others are local.
- * A handle belongs to one thread at a time. No call exits, aborts or raises.
+ * A handle belongs to one thread at a time, and to the process that opened it: in a forked child its calls
+ * return CKPT_EREFUSED, ckpt_close 0, and touch nothing. No call exits, aborts or raises.
  *
  * Off: with no run directory, neither from `ckpt_options.dir` nor from `sbatch --ckpt`
  * (SLURM_CKPT_DIR), every call succeeds, touches nothing, and ckpt_restore says CKPT_FRESH.

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "agree.h"
 #include "background.h"
@@ -43,6 +44,7 @@ struct ckpt {
 	bool has_comm;
 	bool opened; /* signals installed, directory claimed */
 	int dead;    /* not 0: every later call returns it */
+	pid_t pid;   /* that opened it: a forked child has neither its thread nor its place among the ranks */
 	struct ck_error error;
 	struct ck_settings set;
 	struct ck_comm comm;
@@ -133,12 +135,8 @@ void ck_deadline_recall(ckpt *ck);
 /* How this handle writes shards, and reads them when they are not in memory. */
 struct ck_shard_options ck_transfer_options(ckpt *ck);
 
-/* What every call begins with: is it over, with *answer? A handle that is NULL, dead or off. */
-static inline bool ck_is_idle(const ckpt *ck, int *answer)
-{
-	*answer = ck ? ck->dead : CK_EARG;
-	return *answer || ck->off;
-}
+/* What every call begins with: is it over, with *answer? A handle that is NULL, dead, off, or another process's. */
+bool ck_is_idle(ckpt *ck, int *answer);
 
 static inline bool ck_is_root(const ckpt *ck)
 {

@@ -344,6 +344,7 @@ int ckpt_open(ckpt **out, const struct ckpt_comm *comm, const struct ckpt_option
 	if (!ck)
 		return CK_ENOMEM;
 	ck->root = "";
+	ck->pid = getpid();
 	if (options && options->struct_size == sizeof(*options)) {
 		ck->log = options->log;
 		ck->log_arg = options->log_arg;
@@ -374,6 +375,7 @@ int ck_open_failed(ckpt **out, const struct ck_error *err)
 	*out = ck;
 	if (!ck)
 		return CK_ENOMEM;
+	ck->pid = getpid();
 	ck->dead = err->code;
 	return ck_keep(ck, err->code, err);
 }
@@ -409,7 +411,8 @@ int ckpt_close(ckpt *ck)
 	struct ck_say said;
 	int rc = 0;
 
-	if (!ck)
+	if (!ck ||
+	    ck->pid != getpid()) /* the thread to wait for, the signals, the claim: the parent's */
 		return 0;
 	if (!ck->dead && ck->opened) {
 		rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, &err);

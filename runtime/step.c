@@ -205,7 +205,7 @@ static int settle(ckpt *ck, struct ck_error *err)
 }
 
 /* What every collective call begins with: false to go on, else return *answer. */
-static bool is_over(const ckpt *ck, int *answer)
+static bool is_over(ckpt *ck, int *answer)
 {
 	if (ck_is_idle(ck, answer))
 		return true;
