@@ -250,19 +250,55 @@ bool ck_json_has(const cJSON *object, const char *key)
 	return node && !cJSON_IsNull(node);
 }
 
-int ck_json_check_user(const char *where, const cJSON *tree, struct ck_error *err)
+/* The next number of flawless JSON, strings left out; "" if there is none. */
+static const char *find_number(const char *at)
 {
+	for (; *at && *at != '-' && (*at < '0' || *at > '9'); at++)
+		if (*at == '"')
+			for (at++; *at && *at != '"'; at++)
+				at += *at == '\\' && at[1];
+	return at;
+}
+
+/* 64-bit seeds lose digits in readers that have doubles alone; a fraction or an exponent is a double anyway. */
+static int check_number(const char *where, const cJSON *node, const char *spelling,
+			struct ck_error *err)
+{
+	const char *key;
 	char shown[CK_JSON_SHOW];
+	bool integer = !strchr(".eE", spelling[strspn(spelling, "-0123456789")]);
+
+	if (isfinite(node->valuedouble) &&
+	    (!integer || fabs(node->valuedouble) <= (double)CK_JSON_INT_MAX))
+		return 0;
+	key = node->string ? ck_json_show(shown, node->string) : "array";
+	if (!integer)
+		return bad(where, key, err, "%g is beyond the numbers that JSON readers hold",
+			   node->valuedouble);
+	return bad(where, key, err,
+		   "%.17g is beyond 2^53, where JSON readers lose digits: store it as text",
+		   node->valuedouble);
+}
+
+/* The tree's numbers come in the order of the text; `*at` goes along. */
+static int check_numbers(const char *where, const cJSON *tree, const char **at,
+			 struct ck_error *err)
+{
 	int rc = 0;
 
-	/* A double of 2^53 or more is an integer, so this one comparison covers all of them. */
-	if (cJSON_IsNumber(tree) && !(fabs(tree->valuedouble) <= (double)CK_JSON_INT_MAX))
-		return bad(where, tree->string ? ck_json_show(shown, tree->string) : "array", err,
-			   "%.17g is beyond 2^53, where JSON readers lose digits: store it as text",
-			   tree->valuedouble);
+	if (cJSON_IsNumber(tree)) {
+		*at = find_number(*at);
+		rc = check_number(where, tree, *at, err);
+		*at += strspn(*at, "+-.0123456789eE");
+	}
 	for (const cJSON *node = tree->child; node && rc == 0; node = node->next)
-		rc = ck_json_check_user(where, node, err);
+		rc = check_numbers(where, node, at, err);
 	return rc;
+}
+
+int ck_json_check_user(const char *where, const cJSON *tree, const char *text, struct ck_error *err)
+{
+	return check_numbers(where, tree, &text, err);
 }
 
 /* Is a valid sequence a control character: C0, DEL or C1? */

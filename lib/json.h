@@ -53,8 +53,14 @@ int ck_json_u64_array(const char *where, const cJSON *object, const char *key, s
 /* True when the member exists and is not null. */
 bool ck_json_has(const cJSON *object, const char *key);
 
-/* Check a program's own object (`user`): every integral number below 2^53. 0 or CK_EFORMAT. */
-int ck_json_check_user(const char *where, const cJSON *tree, struct ck_error *err);
+/*
+ * Check a program's own object (`user`): integers, which are written with digits alone, are below 2^53, other
+ * numbers finite. 0 or CK_EFORMAT.
+ *
+ *   tree  parsed from `text`, with or without something around it that has no number
+ */
+int ck_json_check_user(const char *where, const cJSON *tree, const char *text,
+		       struct ck_error *err);
 
 #define CK_JSON_SHOW 256
 

@@ -113,7 +113,7 @@ int ck_user_check(const char *where, const char *user, struct ck_error *err)
 	if (!rc && (!cJSON_IsObject(tree->child) || tree->child->next))
 		rc = ck_fail(err, CK_EFORMAT, "%s: user: not one JSON object", where);
 	if (!rc)
-		rc = ck_json_check_user(where, tree->child, err);
+		rc = ck_json_check_user(where, tree->child, user, err);
 	cJSON_Delete(tree);
 	ck_buf_fini(&wrapped);
 	return rc;

@@ -3,10 +3,14 @@
  *
  *	ckpt *ck;
  *	uint64_t step = 0;
+ *	int rc = ckpt_open_mpi(&ck, MPI_COMM_WORLD, NULL);     once, all ranks
  *
- *	ckpt_open_mpi(&ck, MPI_COMM_WORLD, NULL);              once, all ranks
- *	ckpt_add_replicated(ck, "weights", CKPT_F32, 1, &n, w); what the state is
- *	ckpt_restore(ck, &step);                               fills it, or leaves it
+ *	if (rc == 0)                                           what the state is
+ *		rc = ckpt_add_replicated(ck, "weights", CKPT_F32, 1, &n, w);
+ *	if (rc == 0)
+ *		rc = ckpt_restore(ck, &step);                  fills it, or leaves it
+ *	if (rc < 0)                                            never train on after a failure
+ *		give_up(ckpt_error(ck));                       MPI_Abort: others may not know
  *	while (step < last) {
  *		train(step);
  *		if (ckpt_step(ck, ++step) == CKPT_STOP)        saves when it is time
@@ -17,10 +21,13 @@
  *
  * Collective: every rank calls these, in the same order: ckpt_open, ckpt_prepare, ckpt_restore,
  * ckpt_step, ckpt_save, ckpt_wait, ckpt_complete, ckpt_close. The others are local.
- * A handle belongs to one thread at a time. No call exits, aborts or raises.
+ * A handle belongs to one thread at a time, and to the process that opened it: in a forked child its calls
+ * return CKPT_EREFUSED, ckpt_close 0, and touch nothing. No call exits, aborts or raises.
  *
  * Off: with no run directory, neither from `ckpt_options.dir` nor from `sbatch --ckpt`
  * (SLURM_CKPT_DIR), every call succeeds, touches nothing, and ckpt_restore says CKPT_FRESH.
+ *
+ * A handle that is NULL is CKPT_EARG; 0 to ckpt_should_stop, ckpt_alive and ckpt_close.
  *
  * Errors: negative `enum ckpt_code`, the same on every rank for a collective call;
  * ckpt_error() has the text. A failed save is not an error of ckpt_step: older checkpoints stay,
@@ -264,7 +271,8 @@ int ckpt_set_flat(ckpt *ck, const char *name);
 
 /*
  * A JSON object of the program's own (hyper-parameters, notes), kept in the manifest of every later
- * checkpoint; rank 0's is stored. At most 16 MiB of text, 15 levels deep; integers are below 2^53. NULL: none.
+ * checkpoint; rank 0's is stored. At most 16 MiB of text, 15 levels deep; integers, written without
+ * fraction and exponent, are below 2^53 in size, other numbers finite as a double. NULL: none.
  * Copied. Local. Returns 0; CKPT_EARG, and what was set before stays; CKPT_ENOMEM.
  */
 int ckpt_set_user(ckpt *ck, const char *json);
@@ -280,7 +288,7 @@ int ckpt_prepare(ckpt *ck);
 /*
  * Load the newest checkpoint that verifies into the registered memory. Collective.
  *
- *   step  completed steps: the loop goes on with *step. Untouched after a failure
+ *   step  completed steps: the loop goes on with *step. Untouched after a failure. NULL is CKPT_EARG
  *
  * The ranks may be more or fewer than those that saved, and hold other blocks: each gets what it has
  * registered. (ckpt_options.world = "fixed" makes another number CKPT_EWORLD.)
@@ -288,7 +296,9 @@ int ckpt_prepare(ckpt *ck);
  * Returns an enum ckpt_restored, and logs one line that says which; CKPT_EDIGEST, CKPT_EFORMAT or
  * CKPT_EIO when checkpoints exist and none is good; CKPT_EWORLD, CKPT_EITEM when the newest good
  * one does not fit this program; CKPT_ENOENT when committed ones, or the one asked for, are not there;
- * CKPT_EREFUSED: of another run, or no progress. The registered memory is undefined after a failure.
+ * CKPT_EREFUSED: of another run, or no progress. The registered memory is undefined after a failure: then
+ * ckpt_step, ckpt_save and ckpt_complete save nothing and return the same code, until a ckpt_restore succeeds.
+ * They return CKPT_EREFUSED where the run has a checkpoint and ckpt_restore has not been called at all.
  */
 int ckpt_restore(ckpt *ck, uint64_t *step);
 
@@ -301,7 +311,8 @@ int ckpt_restore(ckpt *ck, uint64_t *step);
  * Returns 0: go on. CKPT_STOP: the state is saved; exit with CKPT_EXIT_REQUEUE (so, too, when this last
  * save has failed: the job resumes from an older one). CKPT_EFENCED, CKPT_EPEER: end the program. CKPT_EARG:
  * the registrations of the ranks do not fit together, or their steps differ, or fall. CKPT_EIO: three
- * saves in a row have failed, with options.fail = "error".
+ * saves in a row have failed, with options.fail = "error". And what a ckpt_restore that failed has returned;
+ * CKPT_EREFUSED: it has not been called.
  */
 int ckpt_step(ckpt *ck, uint64_t step);
 
@@ -310,7 +321,7 @@ int ckpt_step(ckpt *ck, uint64_t step);
  * memory when the call returns. Collective, with the same step on all ranks. Returns 0: the save is under way
  * (ckpt_wait tells how it ended; `step` saved already counts). Without staging it is over by then, and a
  * failure of it is returned. CKPT_EARG, CKPT_EFENCED, CKPT_EPEER; CKPT_STOP, when that has been returned
- * before.
+ * before; after no ckpt_restore, or one that failed, as ckpt_step.
  */
 int ckpt_save(ckpt *ck, uint64_t step);
 
@@ -320,7 +331,7 @@ int ckpt_wait(ckpt *ck);
 /*
  * The run is finished: save the last step given to ckpt_step, and note it in the run's directory,
  * so that starting the job again ends at once (ckpt_restore says CKPT_COMPLETE). Collective. Returns 0 or
- * the failure of the save or of the note.
+ * the failure of the save or of the note; after no ckpt_restore, or one that failed, as ckpt_step.
  */
 int ckpt_complete(ckpt *ck);
 

@@ -285,6 +285,8 @@ int ckpt_open_mpi(ckpt **ck, MPI_Comm comm, const struct ckpt_options *options)
 	struct ckpt_comm table;
 	int rc;
 
+	if (!ck)
+		return CKPT_EARG;
 	if (ck_mpi_comm_new(comm, &table, &err))
 		return ck_open_failed(ck, &err);
 	table.release = ck_mpi_comm_free;

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "agree.h"
 #include "background.h"
@@ -43,6 +44,7 @@ struct ckpt {
 	bool has_comm;
 	bool opened; /* signals installed, directory claimed */
 	int dead;    /* not 0: every later call returns it */
+	pid_t pid;   /* that opened it: a forked child has neither its thread nor its place among the ranks */
 	struct ck_error error;
 	struct ck_settings set;
 	struct ck_comm comm;
@@ -71,6 +73,8 @@ struct ckpt {
 	bool saved_here;       /* this generation has committed one */
 	uint64_t saved;        /* step */
 	uint64_t tried;        /* step of the last save begun */
+	struct ck_error no_saves; /* until a ckpt_restore succeeds: why; code 0: saves may begin */
+	bool no_saves_told;
 	unsigned failed_saves; /* in a row */
 	char last_failure[CK_ERROR_TEXT]; /* rank 0: the last save's, to say each cause once */
 
@@ -130,6 +134,9 @@ void ck_deadline_recall(ckpt *ck);
 
 /* How this handle writes shards, and reads them when they are not in memory. */
 struct ck_shard_options ck_transfer_options(ckpt *ck);
+
+/* What every call begins with: is it over, with *answer? A handle that is NULL, dead, off, or another process's. */
+bool ck_is_idle(ckpt *ck, int *answer);
 
 static inline bool ck_is_root(const ckpt *ck)
 {

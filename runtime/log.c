@@ -1,10 +1,11 @@
-/* What the runtime says: one function, rank 0 only. */
+/* What the runtime says: one function, rank 0 only; and what becomes of a handle that fails. */
 #include "handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 double ck_now(void)
 {
@@ -79,4 +80,25 @@ int ck_keep(ckpt *ck, int code, const struct ck_error *err)
 	if (code == CK_EPEER || code == CK_EFENCED)
 		ck->dead = code;
 	return code;
+}
+
+/* Its memory is its own: the handle of the parent stays as it is. */
+static void disown(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+
+	ck->dead = ck_keep(ck,
+			   ck_fail(&err, CK_EREFUSED,
+				   "process %d has opened the handle, this is process %d, forked "
+				   "from it: only the one that opened may use it",
+				   (int)ck->pid, (int)getpid()),
+			   &err);
+}
+
+bool ck_is_idle(ckpt *ck, int *answer)
+{
+	if (ck && !ck->off && !ck->dead && ck->pid != getpid())
+		disown(ck);
+	*answer = ck ? ck->dead : CK_EARG;
+	return *answer || ck->off;
 }

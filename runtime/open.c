@@ -235,21 +235,44 @@ static int prepare_saves(ckpt *ck, struct ck_error *err)
 	return rc ? rc : ck_background_post(ck->background, sweep, ck, err);
 }
 
-/* Collective: what rank 0 found, to everybody. */
+/* Rank 0: the newest checkpoint that the run had when it became ours. */
+static bool find_newest(const ckpt *ck, struct ck_step_id *newest)
+{
+	struct ck_step_id id;
+	bool found = false;
+
+	for (size_t i = 0; i < ck->found.count; i++) {
+		if (!ck_is_step(ck->found.names[i], &id))
+			continue;
+		if (!found || ck_step_id_cmp(&id, newest) > 0)
+			*newest = id;
+		found = true;
+	}
+	return found;
+}
+
+/* Collective: what rank 0 found, to everybody. Who has not loaded what is there must not save over it. */
 static int share_claim(ckpt *ck, struct ck_error *err)
 {
 	struct {
 		uint64_t generation;
 		char nonce[CK_RUN_ID_HEX + 1];
+		bool has_steps;
+		struct ck_step_id newest;
 	} claim = {.generation = ck->generation};
 	int rc;
 
+	claim.has_steps = find_newest(ck, &claim.newest);
 	strcpy(claim.nonce, ck->claim.nonce);
 	rc = ck_comm_bcast(&ck->comm, 0, &claim, sizeof(claim), err);
 	if (rc)
 		return rc;
 	ck->generation = claim.generation;
 	strcpy(ck->nonce, claim.nonce);
+	if (claim.has_steps)
+		ck_fail(&ck->no_saves, CK_EREFUSED,
+			"call ckpt_restore first: the run has a checkpoint, step %" PRIu64,
+			claim.newest.step);
 	return 0;
 }
 
@@ -321,6 +344,7 @@ int ckpt_open(ckpt **out, const struct ckpt_comm *comm, const struct ckpt_option
 	if (!ck)
 		return CK_ENOMEM;
 	ck->root = "";
+	ck->pid = getpid();
 	if (options && options->struct_size == sizeof(*options)) {
 		ck->log = options->log;
 		ck->log_arg = options->log_arg;
@@ -351,6 +375,7 @@ int ck_open_failed(ckpt **out, const struct ck_error *err)
 	*out = ck;
 	if (!ck)
 		return CK_ENOMEM;
+	ck->pid = getpid();
 	ck->dead = err->code;
 	return ck_keep(ck, err->code, err);
 }
@@ -386,7 +411,8 @@ int ckpt_close(ckpt *ck)
 	struct ck_say said;
 	int rc = 0;
 
-	if (!ck)
+	if (!ck ||
+	    ck->pid != getpid()) /* the thread to wait for, the signals, the claim: the parent's */
 		return 0;
 	if (!ck->dead && ck->opened) {
 		rc = ck_agreement_collect(&ck->comm, &ck->agreement, &said, &err);
@@ -415,5 +441,7 @@ int ckpt_close(ckpt *ck)
 
 const char *ckpt_error(const ckpt *ck)
 {
-	return ck ? ck->error.text : "out of memory";
+	return ck ? ck->error.text
+		  : "no handle: ckpt_open has failed for lack of memory, or has not been given a "
+		    "place for it";
 }

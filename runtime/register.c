@@ -13,11 +13,10 @@ static int add_block(ckpt *ck, const char *name, enum ckpt_dtype dtype, int ndim
 {
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_box box = {.ndim = ndim};
+	int rc;
 
-	if (ck->dead)
-		return ck->dead;
-	if (ck->off)
-		return 0;
+	if (ck_is_idle(ck, &rc))
+		return rc;
 	if (ndim < 0 || ndim > CKPT_MAX_NDIM)
 		return ck_keep(ck,
 			       ck_fail(&err, CK_EARG, "item '%s': %d dimensions: expected 0 to %d",
@@ -54,22 +53,20 @@ int ckpt_add_replicated(ckpt *ck, const char *name, enum ckpt_dtype dtype, int n
 int ckpt_add_rank(ckpt *ck, const char *name, const struct ckpt_rank_callbacks *callbacks)
 {
 	struct ck_error err = CK_ERROR_INIT;
+	int rc;
 
-	if (ck->dead)
-		return ck->dead;
-	if (ck->off)
-		return 0;
+	if (ck_is_idle(ck, &rc))
+		return rc;
 	return ck_keep(ck, ck_registry_add_rank(&ck->registry, name, callbacks, &err), &err);
 }
 
 int ckpt_set_copier(ckpt *ck, const char *name, const struct ckpt_copier *copier)
 {
 	struct ck_error err = CK_ERROR_INIT;
+	int rc;
 
-	if (ck->dead)
-		return ck->dead;
-	if (ck->off)
-		return 0;
+	if (ck_is_idle(ck, &rc))
+		return rc;
 	return ck_keep(ck, ck_registry_set_copier(&ck->registry, name, copier, &err), &err);
 }
 
@@ -84,11 +81,10 @@ int ckpt_reassign_drop(void *arg, uint32_t old_world, const struct ckpt_rank_val
 int ckpt_set_flat(ckpt *ck, const char *name)
 {
 	struct ck_error err = CK_ERROR_INIT;
+	int rc;
 
-	if (ck->dead)
-		return ck->dead;
-	if (ck->off)
-		return 0;
+	if (ck_is_idle(ck, &rc))
+		return rc;
 	return ck_keep(ck, ck_registry_set_flat(&ck->registry, name, &err), &err);
 }
 
@@ -97,12 +93,10 @@ int ckpt_set_user(ckpt *ck, const char *json)
 	struct ck_error err = CK_ERROR_INIT;
 	cJSON *tree = NULL;
 	char *copy = NULL;
-	int rc = 0;
+	int rc;
 
-	if (ck->dead)
-		return ck->dead;
-	if (ck->off)
-		return 0;
+	if (ck_is_idle(ck, &rc))
+		return rc;
 	if (json) {
 		rc = ck_json_parse("ckpt_set_user", json, strlen(json), &tree, &err);
 		if (!rc)

@@ -225,6 +225,15 @@ static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t
 	return nrefused ? CKPT_FELL_BACK : CKPT_RESUMED;
 }
 
+/* Rank 0: what an earlier call refused may be good for the program as it is registered now. */
+static void forget_refused(ckpt *ck)
+{
+	ck_rotation_forget_bad(&ck->rotation);
+	for (size_t i = 0; i < ck->claim.nrefused; i++)
+		free(ck->claim.refused[i]);
+	ck->claim.nrefused = 0;
+}
+
 int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err)
 {
 	struct ck_search search = {.reasons = CK_BUF_INIT};
@@ -234,6 +243,8 @@ int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err)
 
 	if (rc)
 		return rc;
+	if (ck_is_root(ck))
+		forget_refused(ck);
 	rc = ck_is_root(ck) ? ck_search_begin(ck, &search, err) : 0;
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc)

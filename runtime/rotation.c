@@ -13,6 +13,12 @@ void ck_rotation_fini(struct ck_rotation *rotation)
 	rotation->nbad = 0;
 }
 
+void ck_rotation_forget_bad(struct ck_rotation *r)
+{
+	ck_rotation_fini(r);
+	r->sized_up = false;
+}
+
 static bool is_bad(const struct ck_rotation *r, struct ck_step_id id)
 {
 	for (size_t i = 0; i < r->nbad; i++)

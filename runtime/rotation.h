@@ -35,6 +35,9 @@ void ck_rotation_fini(struct ck_rotation *rotation);
 /* Remember a bad checkpoint. Returns 0 or CK_ENOMEM. */
 int ck_rotation_mark_bad(struct ck_rotation *rotation, struct ck_step_id id, struct ck_error *err);
 
+/* No checkpoint is known to be bad any more; those there are looked at again before the next save. */
+void ck_rotation_forget_bad(struct ck_rotation *rotation);
+
 /*
  * Before a save, when its staging directory has been made: look whether the run is still ours, un-publish and
  * unlink what has to go, and what is left of former tries and of writers that were fenced.

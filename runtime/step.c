@@ -204,11 +204,25 @@ static int settle(ckpt *ck, struct ck_error *err)
 	return goes_on(rc) ? 0 : rc;
 }
 
-/* What every collective call begins with: 0 go on, else return *answer. */
-static bool is_over(const ckpt *ck, int *answer)
+/* What every collective call begins with: false to go on, else return *answer. */
+static bool is_over(ckpt *ck, int *answer)
 {
-	*answer = ck->dead ? ck->dead : ck->stopped ? CKPT_STOP : 0;
-	return ck->off || *answer;
+	if (ck_is_idle(ck, answer))
+		return true;
+	*answer = ck->stopped ? CKPT_STOP : 0;
+	return *answer;
+}
+
+/* Memory that a failed restore has left, or that never was the run's, is no state of it. Alike on all ranks. */
+static int may_save(ckpt *ck, struct ck_error *err)
+{
+	if (!ck->no_saves.code)
+		return 0;
+	if (!ck->no_saves_told)
+		ck_log(ck, "nothing is saved: %s", ck->no_saves.text);
+	ck->no_saves_told = true;
+	*err = ck->no_saves;
+	return err->code;
 }
 
 static int check_step(ckpt *ck, uint64_t step, struct ck_error *err)
@@ -228,7 +242,7 @@ int ckpt_step(ckpt *ck, uint64_t step)
 
 	if (is_over(ck, &rc))
 		return rc;
-	if ((rc = check_step(ck, step, &err)))
+	if ((rc = may_save(ck, &err)) || (rc = check_step(ck, step, &err)))
 		return ck_keep(ck, rc, &err);
 	measure_gap(ck);
 	ck->step = step;
@@ -257,7 +271,9 @@ int ckpt_save(ckpt *ck, uint64_t step)
 
 	if (is_over(ck, &rc))
 		return rc;
-	rc = check_step(ck, step, &err);
+	rc = may_save(ck, &err);
+	if (!rc)
+		rc = check_step(ck, step, &err);
 	if (!rc)
 		rc = settle(ck, &err);
 	if (!rc)
@@ -305,6 +321,11 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 	enum ckpt_restored result;
 	int rc;
 
+	if (ck && !ck->dead && !step)
+		return ck_keep(ck,
+			       ck_fail(&err, CK_EARG,
+				       "ckpt_restore: step is NULL: the loop begins with it"),
+			       &err);
 	if (is_over(ck, &rc)) {
 		if (rc == 0)
 			*step = 0;
@@ -313,8 +334,12 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 	rc = settle(ck, &err);
 	if (!rc)
 		rc = ck_restore_now(ck, &result, &err);
+	ck->no_saves = (struct ck_error)CK_ERROR_INIT;
+	ck->no_saves_told = false;
 	if (rc) {
 		ck_log(ck, "cannot resume: %s", err.text);
+		ck_fail(&ck->no_saves, rc, "nothing is saved since the restore failed: %s",
+			err.text);
 		return ck_keep(ck, rc, &err);
 	}
 	*step = result == CKPT_FRESH ? 0 : ck->step;
@@ -343,7 +368,9 @@ int ckpt_complete(ckpt *ck)
 
 	if (is_over(ck, &rc))
 		return rc < 0 ? rc : 0;
-	rc = settle(ck, &err);
+	rc = may_save(ck, &err);
+	if (!rc)
+		rc = settle(ck, &err);
 	if (!rc)
 		rc = save_and_wait(ck, ck->step, &err);
 	if (!rc) {
@@ -359,7 +386,7 @@ int ckpt_complete(ckpt *ck)
 
 int ckpt_should_stop(const ckpt *ck)
 {
-	return !ck->off && (ck->dead || ck->stopped || ck_signals_stop());
+	return ck && !ck->off && (ck->dead || ck->stopped || ck_signals_stop());
 }
 
 int ckpt_alive(ckpt *ck)
@@ -367,8 +394,8 @@ int ckpt_alive(ckpt *ck)
 	struct ck_error err = CK_ERROR_INIT;
 	int rc;
 
-	if (ck->off || ck->dead)
-		return ck->dead;
+	if (ck_is_idle(ck, &rc))
+		return ck ? rc : 0;
 	rc = ck_comm_listen(&ck->comm, &err);
 	return rc < 0 ? ck_keep(ck, rc, &err) : 0;
 }

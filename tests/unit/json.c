@@ -361,7 +361,11 @@ static void test_user(void)
 		{"{\"a\":{\"b\":[1,{\"c\":9007199254740992}]}}",
 		 "u: c: 9007199254740992 is beyond"},
 		{"{\"a\":[-9007199254740992]}", "u: array: -9007199254740992 is beyond 2^53"},
-		{"{\"a\":1e999}", "u: a: inf is beyond 2^53"},
+		{"{\"a\":1e999}", "u: a: inf is beyond the numbers"},
+		{"{\"a\":[-1e999]}", "u: array: -inf is beyond the numbers"},
+		{"{\"a 1\\\"2\":[\"3\",{\"4\":-5.5e15}],\"c\":9007199254740992}",
+		 "u: c: 9007199254740992 is beyond"},
+		{"{\"a\":1e20,\"b\":[-1.5e300,1E+22,9007199254740993.0],\"c\": 1}", NULL},
 		{"{\"a\":9007199254740991,\"b\":[-1.5,0.1,1e-300],\"c\":null,\"d\":\"1e99\"}",
 		 NULL},
 		{"{}", NULL},
@@ -371,8 +375,8 @@ static void test_user(void)
 		struct ck_error err = CK_ERROR_INIT;
 		cJSON *tree = parse(rows[i].text);
 
-		is_int(ck_json_check_user("u", tree, &err), rows[i].says ? CK_EFORMAT : 0,
-		       "user %s: code", rows[i].text);
+		is_int(ck_json_check_user("u", tree, rows[i].text, &err),
+		       rows[i].says ? CK_EFORMAT : 0, "user %s: code", rows[i].text);
 		like(err.text, rows[i].says ? rows[i].says : "", "user %s: text", rows[i].text);
 		cJSON_Delete(tree);
 	}

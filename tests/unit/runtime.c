@@ -403,6 +403,9 @@ static int refused_user(struct toy *toy)
 	snprintf(wrong, sizeof(wrong), "%s", ckpt_error(toy->ck));
 	if (ckpt_set_user(toy->ck, "{\"16\": [[[[[[[[[[[[[[[]]]]]]]]]]]]]]]}") != CKPT_EARG)
 		return -51;
+	if (ckpt_set_user(toy->ck, "{\"seed\": 9007199254740992}") != CKPT_EARG ||
+	    ckpt_set_user(toy->ck, "{\"steps\": [1e20, -1.5e300]}"))
+		return -53;
 	if (ckpt_set_user(toy->ck, "{\"15\": [[[[[[[[[[[[[[]]]]]]]]]]]]]]}") ||
 	    ckpt_set_user(toy->ck, most))
 		return -52;
@@ -440,9 +443,53 @@ static void failed_open(void)
 	is_int(ckpt_close(NULL), 0, "closing nothing is fine");
 }
 
+static int null_step(struct toy *toy)
+{
+	int rc = ckpt_restore(toy->ck, NULL);
+
+	if (toy->rank == 0)
+		snprintf(wrong, sizeof(wrong), "%s", ckpt_error(toy->ck));
+	return rc;
+}
+
+static void nulls(void)
+{
+	const uint64_t n = 1, at = 0;
+	uint64_t step = 77;
+	float x;
+
+	is_int(ckpt_restore(NULL, &step), CKPT_EARG, "no handle: ckpt_restore");
+	is_int(ckpt_restore(NULL, NULL), CKPT_EARG, "ckpt_restore without a step, too");
+	is_int(ckpt_step(NULL, 1), CKPT_EARG, "ckpt_step");
+	is_int(ckpt_save(NULL, 1), CKPT_EARG, "ckpt_save");
+	is_int(ckpt_wait(NULL), CKPT_EARG, "ckpt_wait");
+	is_int(ckpt_prepare(NULL), CKPT_EARG, "ckpt_prepare");
+	is_int(ckpt_complete(NULL), CKPT_EARG, "ckpt_complete");
+	is_int(ckpt_add_sharded(NULL, "x", CKPT_F32, 1, &n, &at, &n, &x), CKPT_EARG,
+	       "ckpt_add_sharded");
+	is_int(ckpt_add_replicated(NULL, "x", CKPT_F32, 1, &n, &x), CKPT_EARG,
+	       "ckpt_add_replicated");
+	is_int(ckpt_add_rank(NULL, "x", NULL), CKPT_EARG, "ckpt_add_rank");
+	is_int(ckpt_set_copier(NULL, "x", NULL), CKPT_EARG, "ckpt_set_copier");
+	is_int(ckpt_set_flat(NULL, "x"), CKPT_EARG, "ckpt_set_flat");
+	is_int(ckpt_set_user(NULL, "{}"), CKPT_EARG, "ckpt_set_user");
+	is_int(ckpt_should_stop(NULL), 0, "nothing to stop");
+	is_int(ckpt_alive(NULL), 0, "nobody who asks");
+	like(ckpt_error(NULL), "no handle: ", "the text says so");
+	for (int off = 0; off <= 1; off++) {
+		fresh_dir("nulls");
+		options.dir = off ? NULL : dir;
+		toy_run(2, &options, null_step, NULL, toys, &text);
+		is_int(toys[0].code, CKPT_EARG, "ckpt_restore without a step, checkpointing %s",
+		       off ? "off" : "on");
+		like(wrong, "ckpt_restore: step is NULL", "the text says so");
+	}
+}
+
 int main(void)
 {
 	off();
+	nulls();
 	failed_open();
 	resumes(1);
 	resumes(4);
