@@ -3,15 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "cmd_into.h"
 #include "cmd_source.h"
 #include "commit.h"
 #include "names.h"
 #include "parse.h"
 #include "reshard.h"
 #include "slabs.h"
-#include "takeover.h"
 
 #define WRITER "slurm-ckpt " CK_VERSION
 
@@ -218,56 +217,7 @@ static int write_rank(struct reshard *r, uint32_t rank, struct ck_error *err)
 	return rc;
 }
 
-/* --- the run that it goes to --- */
-
-/* Make the run if there is none; it is the same run, so it has the same id. */
-static int open_run(struct reshard *r, struct ck_error *err)
-{
-	const struct ck_manifest *from = &r->source.manifest;
-	struct ck_run run = {.committed = false};
-	int rc = ck_run_load(r->cmd->io, r->to, &run, NULL);
-
-	if (rc) {
-		strcpy(run.name, from->run);
-		rc = ck_run_create(r->cmd->io, r->to, &run, err);
-		strcpy(run.run_id, from->run_id);
-		return rc ? rc : ck_run_store(r->cmd->io, r->to, &run, err);
-	}
-	if (strcmp(run.run_id, from->run_id) == 0)
-		return 0;
-	return ck_fail(err, CK_EREFUSED, "%s: is run %s, the checkpoint belongs to run %s", r->to,
-		       run.run_id, from->run_id);
-}
-
-static int check_owner(const struct reshard *r, struct ck_error *err)
-{
-	struct ck_claim owner;
-	int rc = ck_owner_load(r->cmd->io, r->to, &owner, err);
-
-	if (rc)
-		return rc == CK_ENOENT ? 0 : rc; /* a claim that cannot be read may be anybody's */
-	if (ck_owner_seems_alive(r->cmd->io, &owner, &r->claim) ||
-	    (!owner.ended && *owner.job.job_id))
-		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: process %" PRIu64
-			     " on %s, job '%s', may still write to it: name another directory",
-			     r->to, owner.pid, owner.host, owner.job.job_id);
-	ck_claim_fini(&owner);
-	return rc;
-}
-
-static int claim(struct reshard *r, struct ck_error *err)
-{
-	struct ck_claim *c = &r->claim;
-	int rc;
-
-	*c = (struct ck_claim){.pid = (uint64_t)getpid(),
-			       .time = time(NULL),
-			       .world_size = r->world};
-	gethostname(c->host, sizeof(c->host) - 1);
-	rc = check_owner(r, err);
-	return rc ? rc : ck_claim_take(r->cmd->io, r->to, c, err);
-}
+/* --- all of them --- */
 
 static int describe(struct reshard *r, struct ck_error *err)
 {
@@ -382,9 +332,7 @@ static enum ck_cmd_exit work(struct reshard *r)
 			      ck_cmd_source_bytes(&r->source) + sum_bytes(r, &most));
 	exit_code = ck_cmd_source_verify(r->cmd, &r->source, &r->progress);
 	if (exit_code == CK_CMD_FINE) {
-		rc = open_run(r, &err);
-		if (!rc)
-			rc = claim(r, &err);
+		rc = ck_cmd_into_claim(r->cmd->io, r->to, &r->source, r->world, &r->claim, &err);
 		if (!rc)
 			rc = save(r, &err);
 		exit_code = rc && ck_cmd_interrupted() ? CK_CMD_INTERRUPTED
@@ -403,7 +351,9 @@ static enum ck_cmd_exit reshard(struct reshard *r, const char *from)
 
 	if (rc)
 		return ck_cmd_tell(r->cmd, rc, &err);
-	rc = plan(r, &err);
+	rc = ck_cmd_into_check(r->cmd->io, r->to, &r->source, &err);
+	if (!rc)
+		rc = plan(r, &err);
 	exit_code = rc == CK_EARG ? (enum ck_cmd_exit)ck_cmd_usage(r->cmd, "%s", err.text)
 				  : ck_cmd_tell(r->cmd, rc, &err);
 	if (exit_code == CK_CMD_FINE && r->dry && !r->json)
@@ -486,6 +436,8 @@ const struct ck_cmd_verb ck_cmd_reshard = {
 	.help = "A restore needs no reshard: it loads on any number of ranks. The result is\n"
 		"a checkpoint of the same run and step, of the next generation of DIRECTORY,\n"
 		"which is a run directory of this run, or made. Everything is verified first.\n"
+		"A run that has got to another step, or is complete, is refused: a start there\n"
+		"would resume from the result.\n"
 		"\n"
 		"  -w, --world N        how many ranks\n"
 		"      --per-rank=drop  leave out what belongs to single ranks; needed when N\n"
@@ -494,7 +446,8 @@ const struct ck_cmd_verb ck_cmd_reshard = {
 		"      --json           for programs; the keys stand in ckpt(1)\n"
 		"  -h, --help           this text\n"
 		"\n"
-		"Exit code: 0 done, 1 the checkpoint is bad or the directory is of another run,\n"
-		"2 usage, 3 something could not be read or written, 130 interrupted\n",
+		"Exit code: 0 done, 1 the checkpoint is bad or the directory is of another run or\n"
+		"has got further, 2 usage, 3 something could not be read or written, 130\n"
+		"interrupted\n",
 	.run = run_reshard,
 };

@@ -1,0 +1,104 @@
+/* Where `ckpt reshard` and `export` write: what they refuse, and that nothing is changed then. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "rundir.h"
+#include "tap.h"
+
+/* Steps 9 and 12 of generation 1, by four ranks; nobody has it open. */
+static const char *two_steps(void)
+{
+	const char *dir = made_run("run");
+
+	make_generation(dir, 1);
+	made_save(dir, 1, 9, 4, true);
+	made_save(dir, 1, 12, 4, true);
+	return dir;
+}
+
+static struct said reshard(const char *from, const char *to)
+{
+	return ckpt_cmd("reshard", from, to, "-w", "2", "--per-rank=drop");
+}
+
+static void expect_refusal(struct said said, int code, const char *what, const char *text)
+{
+	is_int(said.exit_code, code, "%s is refused: %s", what, said.err);
+	like(said.err, text, "... and told why");
+	said_fini(&said);
+}
+
+static void expect_done(struct said said, const char *what)
+{
+	is_int(said.exit_code, 0, "%s: %s", what, said.err);
+	said_fini(&said);
+}
+
+/* ---- a run is not rewound ---- */
+
+static void older_into_its_run(void)
+{
+	const char *dir = two_steps();
+	char link[PATH_MAX];
+	size_t entries = count_in(dir);
+
+	expect_refusal(reshard(in(dir, "../run@9"), dir), 1, "an older step into its run",
+		       "/run: its newest checkpoint is of step 12, generation 1; a start would "
+		       "resume from the result, step 9, instead");
+	expect_refusal(ckpt_cmd("reshard", "-n", in(dir, "../run@9"), dir, "-w", "4"), 1,
+		       "a dry run of it", "name an empty directory");
+	snprintf(link, sizeof(link), "%s", in_dir(dir, "../link"));
+	ok(symlink("run", link) == 0, "a link to it");
+	expect_refusal(reshard(in(dir, "../run@9"), link), 1, "through a link",
+		       "step 12, generation 1");
+	is_u64(count_in(dir), entries, "nothing is made there");
+	expect_done(reshard(in(dir, "../run@12"), dir), "the newest step");
+	expect_done(reshard(in(dir, "step-0000000012.g1"), dir), "and once more, of step 12");
+}
+
+/* After a fall-back the newest is of a smaller number. */
+static void abandoned_steps(void)
+{
+	const char *dir = two_steps();
+
+	make_generation(dir, 2);
+	made_save(dir, 2, 10, 4, true);
+	expect_refusal(reshard(in(dir, "../run@12"), dir), 1, "what the run has turned from",
+		       "of step 10, generation 2; a start would resume from the result, step 12");
+	expect_done(reshard(in(dir, "../run@10"), dir), "the step it is at");
+}
+
+static void other_directories(void)
+{
+	const char *dir = two_steps();
+	char to[PATH_MAX];
+
+	snprintf(to, sizeof(to), "%s", in_dir(dir, "../to"));
+	expect_done(reshard(in(dir, "../run@9"), to), "a directory that is made");
+	expect_done(reshard(in(dir, "../run@12"), to), "a newer step beside it");
+	expect_refusal(reshard(in(dir, "../run@9"), to), 1, "an older one",
+		       "/to: its newest checkpoint is of step 12, generation 2");
+}
+
+static void complete_run(void)
+{
+	const char *dir = two_steps();
+
+	made_complete(dir, 12);
+	expect_refusal(reshard(in(dir, "../run@12"), dir), 1, "a run that is complete",
+		       "/run: the run is complete, at step 12, and nothing resumes there");
+	expect_done(reshard(in(dir, "../run@12"), in(dir, "../to")), "out of it");
+}
+
+int main(void)
+{
+	older_into_its_run();
+	abandoned_steps();
+	other_directories();
+	complete_run();
+	return done_testing();
+}
