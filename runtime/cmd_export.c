@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "catalog.h"
+#include "cmd_into.h"
 #include "cmd_source.h"
 #include "dirfile.h"
 #include "parse.h"
@@ -325,7 +326,7 @@ static int check_place(const struct job *x, struct ck_error *err)
 	int rc = ck_resolve(x->cmd->io, x->to, run, &has_step, &id, err);
 
 	if (rc)
-		return rc == CK_ENOENT ? 0 : rc;
+		return rc == CK_ENOENT ? ck_cmd_place_check(x->cmd->io, x->to, err) : rc;
 	return ck_fail(err, CK_EARG, "%s: is a %s: name another directory", x->to,
 		       has_step ? "checkpoint" : "run directory");
 }
@@ -428,7 +429,7 @@ const struct ck_cmd_verb ck_cmd_export = {
 		"model.safetensors.index.json. What belongs to single ranks is left out.\n"
 		"The checkpoint is verified first; nothing that is there is overwritten. "
 		"DIRECTORY\n"
-		"is neither a run's nor a checkpoint's.\n"
+		"is neither a run's nor a checkpoint's, nor in one of the latter.\n"
 		"\n"
 		"  -f, --format hf            the only one\n"
 		"  -i, --items GLOB           only these; may be given several times\n"

@@ -2,12 +2,79 @@
 #include "cmd_into.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "catalog.h"
 #include "takeover.h"
+
+/* --- its place --- */
+
+static bool has_file(const struct ck_io *io, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return ck_path_join(path, dir, name) && io->ops->lstat(io, path, &st) == 0;
+}
+
+/* What a directory is by its name, or by what it holds; NULL: nothing of ours. */
+static const char *what_is(const struct ck_io *io, const char *dir)
+{
+	const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
+	struct ck_step_id id;
+	uint64_t generation;
+
+	if (ck_is_step(name, &id) ||
+	    (has_file(io, dir, CK_MANIFEST_FILE) && has_file(io, dir, CK_SUMS_FILE)))
+		return "checkpoint";
+	if (ck_is_generation(name, &generation) || ck_is_saving(name, &id) ||
+	    ck_is_deleting(name, &id) || ck_is_salvage(name, &id))
+		return "directory of a run's own";
+	return NULL;
+}
+
+/* Take the last component off. Returns false when none is left. */
+static bool go_up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || strcmp(path, "/") == 0)
+		return false;
+	slash[slash == path] = '\0';
+	return true;
+}
+
+/* What is there is walked up without its links; what is not can only be judged by its name. */
+int ck_cmd_place_check(const struct ck_io *io, const char *dir, struct ck_error *err)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+	bool resolved = false, below = false;
+
+	if (snprintf(path, sizeof(path), "%s%s", *dir == '/' ? "" : "./", dir) >= PATH_MAX)
+		return ck_fail(err, CK_EARG, "%s: path too long", dir);
+	do {
+		const char *what;
+
+		if (!resolved && realpath(path, real)) {
+			resolved = true;
+			strcpy(path, real);
+		}
+		what = what_is(io, path);
+		if (what && !below)
+			return ck_fail(err, CK_EARG, "%s: is a %s: name another directory", dir,
+				       what);
+		if (what)
+			return ck_fail(err, CK_EARG, "%s: is in %s, a %s: name another directory",
+				       dir, path, what);
+		below |= path[strlen(path) - 1] != '/';
+	} while (go_up(path));
+	return 0;
+}
+
+/* --- a run that a checkpoint is added to --- */
 
 /* A run directory may be a symbolic link. */
 static bool is_same_dir(const struct ck_io *io, const char *a, const char *b)
@@ -66,8 +133,11 @@ int ck_cmd_into_check(const struct ck_io *io, const char *dir, const struct ck_s
 		      struct ck_error *err)
 {
 	struct ck_run run;
-	int rc = ck_run_load(io, dir, &run, err);
+	int rc = ck_cmd_place_check(io, dir, err);
 
+	if (rc)
+		return rc;
+	rc = ck_run_load(io, dir, &run, err);
 	if (!rc)
 		rc = check_run(dir, &run, &from->manifest, err);
 	else if (rc == CK_ENOENT)

@@ -94,8 +94,47 @@ static void complete_run(void)
 	expect_done(reshard(in(dir, "../run@12"), in(dir, "../to")), "out of it");
 }
 
+/* ---- places where nothing else belongs ---- */
+
+static void places(void)
+{
+	static const struct {
+		const char *to, *text;
+	} cases[] = {
+		{"step-0000000012.g1", "/step-0000000012.g1: is a checkpoint: name another"},
+		{"step-0000000012.g1/sub", "/run/step-0000000012.g1, a checkpoint: name another"},
+		{"step-0000000012.g1/not/there/", "/step-0000000012.g1, a checkpoint: name"},
+		{"step-0000000099.g1/sub", "/run/step-0000000099.g1, a checkpoint: name another"},
+		{".gen-1", "/.gen-1: is a directory of a run's own: name another directory"},
+		{".gen-1/sub", "/run/.gen-1, a directory of a run's own: name another"},
+		{".saving-0000000013.g1/sub", "/.saving-0000000013.g1, a directory of a run's"},
+		{"../link/sub", "/run/step-0000000012.g1, a checkpoint: name another"},
+		{"../copy/sub", "/copy, a checkpoint: name another directory"},
+	};
+	const char *dir = two_steps();
+	size_t entries = count_in(dir), within = count_in(in_step(dir, 1, 12, ""));
+
+	ok(symlink("run/step-0000000012.g1", in(dir, "../link")) == 0, "a link");
+	ok(mkdir(in(dir, "../copy"), 0777) == 0, "a copy of a checkpoint");
+	put_file(in(dir, "../copy/manifest.json"), "{}");
+	put_file(in(dir, "../copy/SHA256SUMS"), "");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *to = in_dir(dir, cases[i].to);
+
+		expect_refusal(reshard(in(dir, "../run@12"), to), 2, cases[i].to, cases[i].text);
+		expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 2, cases[i].to,
+			       "name another directory");
+	}
+	is_u64(count_in(dir), entries, "nothing is made in the run");
+	is_u64(count_in(in_step(dir, 1, 12, "")), within, "nor in the checkpoint");
+	is_u64(count_in(in(dir, ".gen-1")), 0, "nor in the generation");
+	expect_done(ckpt_cmd("export", in(dir, "../run@12"), in(dir, "hf")),
+		    "a directory of another name below a run");
+}
+
 int main(void)
 {
+	places();
 	older_into_its_run();
 	abandoned_steps();
 	other_directories();
