@@ -1,4 +1,5 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
+#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -202,7 +203,18 @@ static int write_content(struct job *x, struct output *out, const struct tensor 
 	return rc ? rc : ck_io_sync_close(out->io, &out->fd, out->path, err);
 }
 
-/* Under another name until it is whole. */
+/* Under another name until it is whole; what an export that was killed left under it, is in the way. */
+static int create_partial(struct output *out, struct ck_error *err)
+{
+	int rc = ck_io_create(out->io, out->path, &out->fd, err);
+
+	if (rc != CK_EEXIST)
+		return rc;
+	if (out->io->ops->unlink(out->io, out->path) < 0)
+		return ck_fail_errno(err, errno, "%s: unlink", out->path);
+	return ck_io_create(out->io, out->path, &out->fd, err);
+}
+
 static int write_file(struct job *x, size_t file, const struct tensor *tensors, size_t count,
 		      struct ck_error *err)
 {
@@ -217,7 +229,7 @@ static int write_file(struct job *x, size_t file, const struct tensor *tensors, 
 		return ck_fail(err, CK_EIO, "%s: path too long", x->to);
 	if (out.io->ops->lstat(out.io, path, &st) == 0)
 		return ck_fail(err, CK_EEXIST, "%s: is there already", path);
-	rc = ck_io_create(out.io, out.path, &out.fd, err);
+	rc = create_partial(&out, err);
 	if (rc)
 		return rc;
 	rc = write_content(x, &out, tensors, count, err);

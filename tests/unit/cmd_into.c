@@ -1,6 +1,7 @@
 /* Where `ckpt reshard` and `export` write: what they refuse, and that nothing is changed then. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,8 +133,37 @@ static void places(void)
 		    "a directory of another name below a run");
 }
 
+/* ---- what an export that was killed has left ---- */
+
+static void partial_files(void)
+{
+	const char *dir = two_steps();
+	char to[PATH_MAX];
+	char *text;
+
+	snprintf(to, sizeof(to), "%s", in_dir(dir, "../hf"));
+	ok(mkdir(to, 0777) == 0, "a directory");
+	put_file(in(to, "model.safetensors.partial"), "half");
+	expect_done(ckpt_cmd("export", in(dir, "../run@12"), to), "beside half a file");
+	ok(!exists_in(to, "model.safetensors.partial"), "which is gone");
+	ok(exists_in(to, "model.safetensors"), "a whole one is there");
+	put_file(in(to, "model.safetensors"), "whole");
+	put_file(in(to, "model.safetensors.partial"), "half");
+	expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 1, "a whole file",
+		       "model.safetensors: is there already");
+	text = content_of(in(to, "model.safetensors"));
+	is_str(text, "whole", "and stays");
+	free(text);
+	unlink(in(to, "model.safetensors"));
+	unlink(in(to, "model.safetensors.partial"));
+	ok(mkdir(in(to, "model.safetensors.partial"), 0777) == 0, "a directory of that name");
+	expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 3, "what is no file of ours",
+		       "model.safetensors.partial: unlink: Is a directory");
+}
+
 int main(void)
 {
+	partial_files();
 	places();
 	older_into_its_run();
 	abandoned_steps();
