@@ -1,5 +1,4 @@
 /* `ckpt diff`: what differs between two checkpoints, element by element. */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ struct verdict {
 struct diff {
 	struct ck_cmd *cmd;
 	bool json;
-	const char *glob; /* NULL: all */
+	struct ck_cmd_choice choice;
 	struct ck_source a, b;
 	char *slab_a, *slab_b;
 	struct ck_cmd_progress progress;
@@ -208,9 +207,18 @@ static void tell(struct diff *d, const struct ck_item *a, const struct ck_item *
 
 /* --- both tables --- */
 
-static bool is_chosen(const struct diff *d, const struct ck_item *item)
+/* A pattern that fits nothing is a slip; "all equal" would be the wrong answer to it. */
+static int check_choice(const struct diff *d, struct ck_error *err)
 {
-	return !d->glob || fnmatch(d->glob, item->name, 0) == 0;
+	const struct ck_item_list *lists[] = {&d->a.manifest.items, &d->b.manifest.items};
+
+	if (!d->choice.count)
+		return 0;
+	for (size_t l = 0; l < 2; l++)
+		for (size_t i = 0; i < lists[l]->count; i++)
+			if (ck_cmd_chosen(&d->choice, &lists[l]->items[i]))
+				return 0;
+	return ck_cmd_choice_fail(&d->choice, d->a.dir, "item", err);
 }
 
 static int compare_all(struct diff *d, struct ck_error *err)
@@ -227,7 +235,7 @@ static int compare_all(struct diff *d, struct ck_error *err)
 
 		a = order > 0 ? NULL : a;
 		b = order < 0 ? NULL : b;
-		if (is_chosen(d, a ? a : b)) {
+		if (ck_cmd_chosen(&d->choice, a ? a : b)) {
 			if (a && b)
 				rc = compare(d, i, k, &v, err);
 			if (!rc)
@@ -260,16 +268,6 @@ static enum ck_cmd_exit finish(struct diff *d)
 	return differ ? CK_CMD_BAD : CK_CMD_FINE;
 }
 
-/* A difference is the answer 1; so what could not be compared must be another. */
-static enum ck_cmd_exit could_not(const struct diff *d, int rc, const struct ck_error *err)
-{
-	enum ck_cmd_exit exit_code = ck_cmd_tell(d->cmd, rc, err);
-
-	if (ck_cmd_interrupted())
-		return CK_CMD_INTERRUPTED;
-	return exit_code == CK_CMD_BAD ? CK_CMD_UNCHECKED : exit_code;
-}
-
 static enum ck_cmd_exit diff(struct diff *d, char **names)
 {
 	struct ck_error err = CK_ERROR_INIT;
@@ -277,6 +275,8 @@ static enum ck_cmd_exit diff(struct diff *d, char **names)
 
 	if (!rc)
 		rc = ck_cmd_source_open(d->cmd, names[1], &d->b, &err);
+	if (!rc)
+		rc = check_choice(d, &err);
 	d->slab_a = malloc(SLAB_BYTES);
 	d->slab_b = malloc(SLAB_BYTES);
 	if (!rc && (!d->slab_a || !d->slab_b))
@@ -291,7 +291,7 @@ static enum ck_cmd_exit diff(struct diff *d, char **names)
 		rc = compare_all(d, &err);
 		ck_cmd_progress_end(&d->progress);
 	}
-	return rc ? could_not(d, rc, &err) : finish(d);
+	return rc ? ck_cmd_tell(d->cmd, rc, &err) : finish(d);
 }
 
 static int run_diff(struct ck_cmd *cmd, int argc, char **argv)
@@ -311,10 +311,10 @@ static int run_diff(struct ck_cmd *cmd, int argc, char **argv)
 			return ck_cmd_help(&ck_cmd_diff);
 		if (option == CK_CMD_OPT_BAD)
 			return CK_CMD_USAGE;
-		if (option == 'i')
-			d.glob = optarg;
-		else
+		if (option != 'i')
 			d.json = true;
+		else if (ck_cmd_choice_add(cmd, optarg, &d.choice))
+			return CK_CMD_USAGE;
 	}
 	if (argc - optind != 2)
 		return ck_cmd_usage(cmd, "two checkpoints are expected");
@@ -336,11 +336,11 @@ const struct ck_cmd_verb ck_cmd_diff = {
 	.help = "Says of each item that is not equal, bit for bit, how many elements differ, by\n"
 		"how much at most, and where the first is. Bytes are not verified on the way.\n"
 		"\n"
-		"  -i, --items GLOB  only these items\n"
+		"  -i, --items GLOB  only these items; may be given several times\n"
 		"      --json        for programs; the keys stand in ckpt(1)\n"
 		"  -h, --help        this text\n"
 		"\n"
-		"Exit code: 0 all are equal, 1 some are not, 2 usage, 3 something could not be\n"
-		"read, 130 interrupted\n",
+		"Exit code: 0 all are equal, 1 some are not, or there is no such checkpoint or\n"
+		"item, 2 usage, 3 something could not be read, 130 interrupted\n",
 	.run = run_diff,
 };

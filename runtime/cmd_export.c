@@ -1,6 +1,5 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #define SLAB_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_MAX UINT64_C(5000000000)
 #define FILES_MAX 99999 /* five digits */
-#define GLOBS_MAX 64
 
 /* A tensor of the result. */
 struct tensor {
@@ -29,8 +27,7 @@ struct tensor {
 struct job {
 	struct ck_cmd *cmd;
 	const char *to; /* directory */
-	const char *globs[GLOBS_MAX];
-	size_t nglobs;
+	struct ck_cmd_choice choice;
 	const char *prefix;
 	uint64_t max_bytes;
 	bool json;
@@ -47,12 +44,7 @@ struct job {
 
 static bool is_chosen(const struct job *x, const struct ck_item *item)
 {
-	if (item->kind == CK_PER_RANK)
-		return false;
-	for (size_t i = 0; i < x->nglobs; i++)
-		if (fnmatch(x->globs[i], item->name, 0) == 0)
-			return true;
-	return x->nglobs == 0;
+	return item->kind != CK_PER_RANK && ck_cmd_chosen(&x->choice, item);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -82,7 +74,7 @@ static int choose(struct job *x, struct ck_error *err)
 		x->ntensors++;
 	}
 	if (!x->ntensors)
-		return ck_fail(err, CK_ENOENT, "%s: no tensor is chosen", x->source.dir);
+		return ck_cmd_choice_fail(&x->choice, x->source.dir, "tensor", err);
 	qsort(x->tensors, x->ntensors, sizeof(*x->tensors), compare_names);
 	for (size_t i = 1; i < x->ntensors; i++)
 		if (strcmp(x->tensors[i - 1].name, x->tensors[i].name) == 0)
@@ -380,10 +372,7 @@ static int parse_option(struct job *x, int option)
 			return CK_CMD_FINE;
 		return ck_cmd_usage(x->cmd, "--format: %s: expected hf", optarg);
 	case 'i':
-		if (x->nglobs == GLOBS_MAX)
-			return ck_cmd_usage(x->cmd, "--items: more than %d", GLOBS_MAX);
-		x->globs[x->nglobs++] = optarg;
-		return CK_CMD_FINE;
+		return ck_cmd_choice_add(x->cmd, optarg, &x->choice);
 	case 's':
 		x->prefix = optarg;
 		return CK_CMD_FINE;

@@ -1,6 +1,8 @@
 /* A checkpoint that a command works on. */
 #include "cmd_source.h"
 
+#include <fnmatch.h>
+
 #include "parallel.h"
 #include "verify.h"
 
@@ -73,4 +75,36 @@ uint64_t ck_cmd_item_bytes(const struct ck_item *item)
 
 	ck_volume(item->ndim, item->shape, &volume);
 	return volume * ck_dtype_size((int)item->dtype);
+}
+
+int ck_cmd_choice_add(const struct ck_cmd *cmd, const char *glob, struct ck_cmd_choice *choice)
+{
+	if (choice->count == CK_CMD_GLOBS_MAX)
+		return ck_cmd_usage(cmd, "--items: more than %d", CK_CMD_GLOBS_MAX);
+	choice->globs[choice->count++] = glob;
+	return CK_CMD_FINE;
+}
+
+bool ck_cmd_chosen(const struct ck_cmd_choice *choice, const struct ck_item *item)
+{
+	for (size_t i = 0; i < choice->count; i++)
+		if (fnmatch(choice->globs[i], item->name, 0) == 0)
+			return true;
+	return choice->count == 0;
+}
+
+int ck_cmd_choice_fail(const struct ck_cmd_choice *choice, const char *where, const char *what,
+		       struct ck_error *err)
+{
+	struct ck_buf by = CK_BUF_INIT;
+	int rc;
+
+	for (size_t i = 0; i < choice->count; i++)
+		ck_buf_addf(&by, "%s'%s'", i ? ", " : " by ", choice->globs[i]);
+	rc = ck_buf_check(&by, err);
+	if (!rc)
+		rc = ck_fail(err, CK_ENOENT, "%s: no %s is chosen%s", where, what,
+			     by.data ? by.data : "");
+	ck_buf_fini(&by);
+	return rc;
 }

@@ -25,6 +25,21 @@ enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_
 uint64_t ck_cmd_source_bytes(const struct ck_source *source);
 uint64_t ck_cmd_item_bytes(const struct ck_item *item);
 
+#define CK_CMD_GLOBS_MAX 64
+
+/* Of which items: those that one of the patterns of -i fits, all when there is none. Zeros. */
+struct ck_cmd_choice {
+	const char *globs[CK_CMD_GLOBS_MAX]; /* of the command line */
+	size_t count;
+};
+
+/* One more -i. Returns CK_CMD_FINE, or CK_CMD_USAGE and has told it. */
+int ck_cmd_choice_add(const struct ck_cmd *cmd, const char *glob, struct ck_cmd_choice *choice);
+bool ck_cmd_chosen(const struct ck_cmd_choice *choice, const struct ck_item *item);
+/* None was: "<where>: no <what> is chosen by 'a*', 'b'". Returns CK_ENOENT; CK_ENOMEM. */
+int ck_cmd_choice_fail(const struct ck_cmd_choice *choice, const char *where, const char *what,
+		       struct ck_error *err);
+
 /* CPUs this process may use, 1 to 16. */
 int ck_cmd_threads(void);
 
