@@ -216,8 +216,8 @@ static int check_step(ckpt *ck, uint64_t step, struct ck_error *err)
 	if (step > CK_STEP_MAX)
 		return ck_fail(err, CK_EARG, "step %" PRIu64 ": beyond 2^53 - 1", step);
 	if (step < ck->step)
-		return ck_fail(err, CK_EARG, "step %" PRIu64 ": comes after step %" PRIu64, step,
-			       ck->step);
+		return ck_fail(err, CK_EARG, "step %" PRIu64 " is below the last one, %" PRIu64,
+			       step, ck->step);
 	return 0;
 }
 

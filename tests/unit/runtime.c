@@ -236,6 +236,19 @@ static int different_steps(struct toy *toy)
 	return ckpt_save(toy->ck, 5 + (uint64_t)toy->rank);
 }
 
+static int falling_step(struct toy *toy)
+{
+	int rc;
+
+	toy_train(toy, 5);
+	if ((rc = ckpt_step(toy->ck, 5)))
+		return rc;
+	rc = ckpt_step(toy->ck, 4);
+	if (toy->rank == 0)
+		snprintf(wrong, sizeof(wrong), "%s", ckpt_error(toy->ck));
+	return rc;
+}
+
 static void items(void)
 {
 	struct plan plan = {.to = 2, .save_every = 2};
@@ -257,6 +270,9 @@ static void items(void)
 	is_int(toys[0].code, CKPT_EARG, "ranks that save different steps: an error of the call");
 	is_int(toys[1].code, CKPT_EARG, "on all ranks");
 	ok(!exists("step-0000000005.g2"), "nothing was saved");
+	toy_run(2, &options, falling_step, NULL, toys, &text);
+	is_int(toys[0].code, CKPT_EARG, "a step that falls: an error of the call");
+	like(wrong, "step 4 is below the last one, 5", "the text names both");
 }
 
 static int no_space(struct toy *toy)
