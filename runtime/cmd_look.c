@@ -57,18 +57,46 @@ static void describe(struct ck_cmd_row *row, const struct ck_manifest *m)
 	strcpy(row->save_id, m->save_id);
 }
 
+/* In two words, the first of a rank's files that is there and not what it should be. */
+static const char *name_fault(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
+			      uint32_t rank)
+{
+	char step[PATH_MAX], path[PATH_MAX], name[CK_NAME_MAX];
+	size_t begin, count;
+	struct stat st;
+
+	ck_manifest_rank_files(m, rank, &begin, &count);
+	for (size_t i = begin; i < begin + count; i++) {
+		if (!ck_path_join(step, dir, ck_name_step(m->id, name)) ||
+		    !ck_path_join(path, step, m->files[i].path) ||
+		    io->ops->lstat(io, path, &st) < 0)
+			continue;
+		if (S_ISLNK(st.st_mode))
+			return "symbolic link";
+		if (S_ISDIR(st.st_mode))
+			return "a directory";
+		if (S_ISFIFO(st.st_mode))
+			return "a fifo";
+		if (!S_ISREG(st.st_mode))
+			return "no regular file";
+	}
+	return "wrong size";
+}
+
 /* Are all files there with their sizes? Rank by rank, so that the bar moves and faults are counted. */
 static void size_up(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
 		    struct ck_cmd_progress *progress, struct ck_cmd_row *row)
 {
 	struct ck_error err, first = CK_ERROR_INIT;
-	uint32_t bad = 0;
+	uint32_t bad = 0, which = 0;
 
 	for (uint32_t rank = 0; rank < m->world_size && !ck_cmd_interrupted(); rank++) {
 		size_t begin, count = 0;
 
-		if (ck_step_sized(io, dir, m, rank, &err) && bad++ == 0)
+		if (ck_step_sized(io, dir, m, rank, &err) && bad++ == 0) {
 			first = err;
+			which = rank;
+		}
 		ck_manifest_rank_files(m, rank, &begin, &count);
 		ck_cmd_progress_add(progress, count);
 	}
@@ -76,7 +104,7 @@ static void size_up(const struct ck_io *io, const char *dir, const struct ck_man
 		ck_fail(&err, first.code, "%s (and files of %" PRIu32 " more rank%s)", first.text,
 			bad - 1, ck_plural(bad - 1));
 	if (bad)
-		judge(row, first.code, "file missing", "wrong size",
+		judge(row, first.code, "file missing", name_fault(io, dir, m, which),
 		      bad > 1 ? err.text : first.text);
 }
 

@@ -2,14 +2,24 @@
 #include "cmd.h"
 #include "rotate.h"
 
+static const char *outcome(bool was_pinned, bool take_away)
+{
+	if (!take_away)
+		return "pinned: it is kept, and not counted";
+	return was_pinned ? "not pinned any more" : "was not pinned";
+}
+
 static int pin_one(const struct ck_cmd *cmd, const char *text, bool take_away, struct ck_error *err)
 {
 	struct ck_cmd_targets targets = {0};
 	char name[CK_NAME_MAX];
+	bool was_pinned = false;
 	int rc = ck_cmd_targets_add(cmd, text, false, &targets, err);
 
 	if (!rc && !targets.items[0].has_step)
 		rc = ck_fail(err, CK_EARG, "%s: name a checkpoint: RUN@STEP or RUN@latest", text);
+	if (!rc)
+		was_pinned = ck_is_pinned(cmd->io, targets.items[0].run, targets.items[0].id);
 	if (!rc && take_away)
 		rc = ck_unpin(cmd->io, targets.items[0].run, targets.items[0].id, err);
 	else if (!rc)
@@ -17,8 +27,7 @@ static int pin_one(const struct ck_cmd *cmd, const char *text, bool take_away, s
 	if (!rc)
 		ck_cmd_line(stdout, "%s/%s: %s", targets.items[0].run,
 			    ck_name_step(targets.items[0].id, name),
-			    take_away ? "not pinned any more"
-				      : "pinned: it is kept, and not counted");
+			    outcome(was_pinned, take_away));
 	ck_cmd_targets_fini(&targets);
 	return rc;
 }
