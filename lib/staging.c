@@ -5,7 +5,7 @@
 #include "parse.h"
 
 /* The word: the answer, pages needed, pages that are missing to the most that fits here. */
-#define PAGE 4096
+#define PAGE CK_STAGING_PAGE
 #define PAGES_BITS 30
 #define PAGES_MAX ((UINT64_C(1) << PAGES_BITS) - 1)
 

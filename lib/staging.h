@@ -60,8 +60,9 @@ enum ck_staging_answer ck_staging_decide(const struct ck_staging *setting, uint6
 
 /*
  * An answer as one word: the largest of all ranks' is the answer of all, with the numbers of one rank that
- * gave it. Numbers are of pages of 4 KiB, the first rounded up, and at most 4 TiB.
+ * gave it. Numbers are of pages, the first rounded up, the second down, and at most 4 TiB.
  */
+#define CK_STAGING_PAGE 4096
 uint64_t ck_staging_pack(enum ck_staging_answer answer, uint64_t needed, uint64_t allowed);
 enum ck_staging_answer ck_staging_unpack(uint64_t word, uint64_t *needed, uint64_t *allowed);
 

@@ -446,8 +446,8 @@ const struct ck_cmd_verb ck_cmd_reshard = {
 		"      --json           for programs; the keys stand in ckpt(1)\n"
 		"  -h, --help           this text\n"
 		"\n"
-		"Exit code: 0 done, 1 the checkpoint is bad or the directory is of another run\n"
-		"or has got further, 2 usage, 3 something could not be read or written, 130 "
+		"Exit code: 0 done, 1 the checkpoint is bad or the directory is of another run or\n"
+		"has got further, 2 usage, 3 something could not be read or written, 130\n"
 		"interrupted\n",
 	.run = run_reshard,
 };

@@ -53,6 +53,15 @@ static uint64_t staging_word(ckpt *ck, uint64_t needed)
 	return ck_staging_pack(answer, needed, allowed);
 }
 
+/* The ranks agree in pages, rounded down; our own setting is known to the byte, if it is the one. */
+static uint64_t exactly(const struct ck_staging *setting, enum ck_staging_answer answer,
+			uint64_t allowed)
+{
+	bool own = answer == CK_DIRECT_MOST && setting->mode == CK_STAGING_MOST;
+
+	return own && setting->most - allowed < CK_STAGING_PAGE ? setting->most : allowed;
+}
+
 /* Once: who has asked for it knows. */
 static void say_direct(ckpt *ck, enum ck_staging_answer answer, uint64_t needed, uint64_t allowed)
 {
@@ -66,6 +75,7 @@ static void say_direct(ckpt *ck, enum ck_staging_answer answer, uint64_t needed,
 	if (answer <= CK_DIRECT_ASKED || ck->direct_told)
 		return;
 	ck->direct_told = true;
+	allowed = exactly(&ck->set.staging, answer, allowed);
 	ck_log(ck, "note: a rank needs %s for staging, %s %s: saves are synchronous",
 	       ck_format_bytes(needed, need), ck_format_bytes(allowed, room), where[answer]);
 }

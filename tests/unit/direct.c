@@ -224,6 +224,11 @@ static void sizes(void)
 	is_u64(staged, 0, "nothing is staged");
 	is_int(count("KiB for staging, 4 KiB allowed by --ckpt-staging: saves are synchronous"), 1,
 	       "and told once: %s", text.text);
+	fresh_dir("tiny");
+	options.staging = "1K";
+	toy_run(RANKS, &options, save_twice, &staged, toys, &text);
+	is_int(count("KiB for staging, 1 KiB allowed by --ckpt-staging: saves are synchronous"), 1,
+	       "a size below a page is told as it is: %s", text.text);
 	fresh_dir("enough");
 	options.staging = "1M";
 	toy_run(1, &options, save_twice, &staged, toys, &text);
