@@ -44,7 +44,7 @@ struct ckpt {
 	bool has_comm;
 	bool opened; /* signals installed, directory claimed */
 	int dead;    /* not 0: every later call returns it */
-	pid_t pid;   /* that opened it: a forked child has neither its thread nor its place among the ranks */
+	pid_t pid; /* that opened it: a forked child has neither its thread nor its place among the ranks */
 	struct ck_error error;
 	struct ck_settings set;
 	struct ck_comm comm;
@@ -68,14 +68,14 @@ struct ckpt {
 
 	/* Where training stands; the same on all ranks. */
 	uint64_t step;
-	bool stopped;          /* CKPT_STOP has been returned */
-	bool has_saved;        /* `saved` is committed by this generation, or was resumed from */
-	bool saved_here;       /* this generation has committed one */
-	uint64_t saved;        /* step */
-	uint64_t tried;        /* step of the last save begun */
+	bool stopped;             /* CKPT_STOP has been returned */
+	bool has_saved;           /* `saved` is committed by this generation, or was resumed from */
+	bool saved_here;          /* this generation has committed one */
+	uint64_t saved;           /* step */
+	uint64_t tried;           /* step of the last save begun */
 	struct ck_error no_saves; /* until a ckpt_restore succeeds: why; code 0: saves may begin */
 	bool no_saves_told;
-	unsigned failed_saves; /* in a row */
+	unsigned failed_saves;            /* in a row */
 	char last_failure[CK_ERROR_TEXT]; /* rank 0: the last save's, to say each cause once */
 
 	/* Saves. */

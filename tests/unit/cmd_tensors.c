@@ -312,7 +312,8 @@ static void export_refusals(void)
 		{"another format", "--format=pickle", 2, "--format: pickle: expected hf"},
 		{"no size", "--max-shard-size=big", 2,
 		 "--max-shard-size: big: not a size such as 512M"},
-		{"items that are not there", "--items=nothing*", 1, "no tensor is chosen by 'nothing*'"},
+		{"items that are not there", "--items=nothing*", 1,
+		 "no tensor is chosen by 'nothing*'"},
 	};
 	struct written w;
 
