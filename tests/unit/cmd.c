@@ -467,6 +467,7 @@ static void json_of_a_run(void)
 
 int main(void)
 {
+	signal(SIGINT, SIG_DFL); /* ignored in the background of a shell */
 	refuses_mistakes();
 	answers_questions();
 	tells_a_full_disk();

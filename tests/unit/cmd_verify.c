@@ -423,6 +423,7 @@ static void json_of_both(void)
 
 int main(void)
 {
+	signal(SIGINT, SIG_DFL); /* ignored in the background of a shell */
 	passes_good_ones();
 	takes_each_form();
 	refuses_what_is_not_there();
