@@ -157,12 +157,20 @@ static void say_saved(ckpt *ck, const struct ck_save *save)
 	}
 }
 
-/* The same text but for numbers: steps and offsets differ from try to try. */
+/* Past a number at the beginning: steps, offsets and names of temporary files differ from try to try. */
+static const char *past_number(const char *text)
+{
+	if (strncmp(text, ".tmp-", 5) == 0)
+		return text + 5 + strspn(text + 5, "0123456789abcdef");
+	return text + strspn(text, "0123456789");
+}
+
+/* The same text but for numbers. */
 static bool same_cause(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++) {
-		a += strspn(a, "0123456789");
-		b += strspn(b, "0123456789");
+		a = past_number(a);
+		b = past_number(b);
 		if (*a != *b || !*a)
 			break;
 	}
@@ -172,11 +180,13 @@ static bool same_cause(const char *a, const char *b)
 /* Each cause is told once. */
 static void say_failed(ckpt *ck, const struct ck_save *save)
 {
+	bool told = same_cause(ck->last_failure, save->outcome.text);
+
 	ck_note(ck, "failed", save->head.id.step, save->outcome.text);
-	if (same_cause(ck->last_failure, save->outcome.text))
-		return;
 	snprintf(ck->last_failure, sizeof(ck->last_failure), "%s", save->outcome.text);
-	ck_log(ck, "save of step %" PRIu64 " failed: %s", save->head.id.step, save->outcome.text);
+	if (!told)
+		ck_log(ck, "save of step %" PRIu64 " failed: %s", save->head.id.step,
+		       save->outcome.text);
 }
 
 /* The save is over on all ranks; `code` is 0 or why it failed. */

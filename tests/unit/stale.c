@@ -368,7 +368,30 @@ static int failing_loop(struct toy *toy)
 		rc = ckpt_step(toy->ck, step);
 		toy->step = step;
 	}
+	if (rc && toy->arg && toy->rank == 0)
+		snprintf(toy->arg, PATH_MAX, "%s", ckpt_error(toy->ck));
 	return rc;
+}
+
+/* A file's temporary name is another one at each try. */
+static void fail_in_a_temporary(void)
+{
+	char error[PATH_MAX] = "", step[32] = "";
+	const char *first;
+
+	fresh_dir("temporary");
+	options.fail = "error";
+	options.every = "1step";
+	with_fault("open:SHA256SUMS*:errno=ENOSPC");
+	toy_run(2, &options, failing_loop, error, toys, &text);
+	without_fault();
+	is_int(toys[0].code, CKPT_EIO, "three saves fail in a file with a temporary name");
+	first = strstr(text.text, "failed: ");
+	ok(first != NULL, "it is told: %s", text.text);
+	is_str(first ? strstr(first + 1, "failed: ") : NULL, NULL, "once");
+	ok(first && sscanf(strstr(first, ".saving-"), "%31[^/]", step) == 1, "of %s", step);
+	like(error, "the last: ", "the error has the last");
+	unlike(error, step, "not the first");
 }
 
 static void fail_error(void)
@@ -655,6 +678,7 @@ int main(void)
 	no_space();
 	failures_in_a_row();
 	fail_error();
+	fail_in_a_temporary();
 	keep_one();
 	timelines();
 	look_alikes();
