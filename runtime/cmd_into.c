@@ -171,8 +171,9 @@ static int check_owner(const struct ck_io *io, const char *dir, const struct ck_
 	if (ck_owner_seems_alive(io, &owner, claim) || (!owner.ended && *owner.job.job_id))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: process %" PRIu64
-			     " on %s, job '%s', may still write to it: name another directory",
-			     dir, owner.pid, owner.host, owner.job.job_id);
+			     " on %s%s%s may still write to it: end it, or name another directory",
+			     dir, owner.pid, owner.host, *owner.job.job_id ? ", job " : "",
+			     owner.job.job_id);
 	ck_claim_fini(&owner);
 	return rc;
 }
