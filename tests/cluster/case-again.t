@@ -2,7 +2,7 @@
 # A finished job that is started again says so, and does nothing.
 . "$(dirname "$0")/train.sh"
 
-STEPS=30 STEP_MS=10
+STEPS=30
 
 new_run finished
 write_job job.sh -N1 -n2 -- "$(train)"

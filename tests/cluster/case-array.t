@@ -13,6 +13,7 @@ wait_file '^step 10 ' out.2 120
 preempt "$(job_field "${array}_2" NodeList)" >/dev/null
 wait_restart "${array}_2" 1 60
 tap_ok $? "the preempted element starts again"
+full_speed
 for element in 0 1 2 3; do
 	job=${array}_$element
 	wait_last_end "$job" 120

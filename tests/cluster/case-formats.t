@@ -2,7 +2,7 @@
 # What is on disk can be checked and read without slurm-ckpt.
 . "$(dirname "$0")/train.sh"
 
-STEPS=60 EVERY=10
+EVERY=10
 
 # refused COMMAND TEXT NAME: COMMAND fails and says TEXT.
 refused() {
@@ -14,6 +14,7 @@ refused() {
 new_run steps
 write_job job.sh -N1 -n4 --ckpt-keep=10 -- "$(train)"
 job=$(submit job.sh)
+wait_file '^ckpt: saved step 40 ' out 60
 run_is_exact "$job" 4 0
 count=$(run_steps | wc -l)
 [ "$count" -ge 4 ]

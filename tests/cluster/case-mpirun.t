@@ -40,14 +40,12 @@ goes_on 90
 
 if full; then
 	# Without a word to the tasks until the grace time is over.
-	STEPS=500
 	start one-node-preempted -N1 -n4 --exclusive
 	wait_file '^step 20 ' out 60
 	preempt "$(job_field "$job" BatchHost)" >/dev/null
 	goes_on 120
 
 	# The time limit is known without a signal; on one node nobody requeues, but the user may.
-	STEPS=240
 	start one-node-limit -N1 -n4 --time=1 --ckpt-margin=45s
 	start=$CASE first=$job
 	start two-nodes-limit -N2 --ntasks-per-node=2 --time=1 --ckpt-margin=45s

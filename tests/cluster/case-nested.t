@@ -2,7 +2,7 @@
 # A job submitted from inside a job with --ckpt is a job of its own; the user's CKPT_DIR is the user's.
 . "$(dirname "$0")/train.sh"
 
-STEPS=40 STEP_MS=10
+STEPS=40
 
 new_run outer
 mkdir "$CASE/weights" && chown ckptuser: "$CASE/weights"

@@ -44,6 +44,7 @@ tap_is "$(grep -c "^ckpt: resumed at step" "$CASE/out")" 3 "it did not train"
 rm "$CASE/broken"
 as_user scontrol release "$job"
 tap_ok $? "scontrol release"
+full_speed
 wait_last_end "$job" 120
 tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" 'COMPLETED 0:0' "then it goes on and completes"
 same_bits 2 $((4 * STEPS))

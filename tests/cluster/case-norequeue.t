@@ -23,7 +23,6 @@ preempt "$(job_field "$job" NodeList)" >/dev/null
 not_requeued "$job"
 
 if full; then
-	STEPS=350
 	new_run timelimit
 	write_job job.sh -N1 -n2 --time=1 --ckpt-margin=40s --ckpt-requeue=no -- "$(train)"
 	job=$(submit job.sh)

@@ -2,8 +2,6 @@
 # A preempted job saves in the grace time, is requeued and goes on, bit for bit.
 . "$(dirname "$0")/train.sh"
 
-STEPS=160
-
 # Twice in a row: the second start is one that was resumed.
 preempt_twice() {
 	local job=$1 start node

@@ -60,6 +60,7 @@ from_another_run() {
 	wait_file "^step $(($(step_number "$newest") / 10 * 10 + 20)) " out 60
 	said "began from step $(step_number "$newest") of $CASE/ckpt/run, into $CASE/ckpt/branch" "from: it says where it begins"
 	disturb 1
+	full_speed
 	wait_last_end "$job" 120
 	tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" 'COMPLETED 0:0' "from: the job completes"
 	cmp "$CASE/final" "$(reference 4)/final"

@@ -15,7 +15,6 @@ start() { # NAME SBATCH-OPTION...
 }
 
 new_run owner
-STEPS=300
 first=$(start first)
 wait_file '^step 40 ' first.out 60
 second=$(start second)
@@ -37,24 +36,26 @@ tap_is "$(job_field "$first" JobState) $(job_field "$first" ExitCode) $(job_fiel
 	"the old owner ends, not with 75, and is not requeued"
 wait_file 'a newer generation than 1 has taken over this run' first.out 1
 tap_ok $? "it says that it was superseded"
+full_speed
 wait_end "$third" 120
 tap_is "$(job_field "$third" JobState) $(job_field "$third" ExitCode)" 'COMPLETED 0:0' "the new owner completes"
 cmp "$CASE/third.final" "$(reference 2)/final"
 tap_ok $? "in the bits of an undisturbed run"
 tap_is "$(compgen -G "$CASE/ckpt/run/step-*.g1")" '' "nothing of the old owner was published after that"
 fourth=$(start fourth)
+full_speed
 wait_end "$fourth" 60
 tap_is "$(job_field "$fourth" ExitCode) $(cd "$CASE/ckpt/run" && compgen -G '.saving-*'; compgen -G '.gen-1/records-*')" '0:0 ' \
 	"the next start sweeps what it had written"
 
 # A chain: each element takes up what the one before has left.
-STEPS=100
 new_run chain
 write_job job.sh -N1 -n2 --array=1-3%1 --ckpt-name=big -- \
 	'[ $SLURM_ARRAY_TASK_ID = 3 ] || (until grep -q "^step $((SLURM_ARRAY_TASK_ID * 30)) " out; do sleep 0.2; done; ckpt stop ckpt/big) &' \
 	"$(train)"
 chain=$(submit job.sh)
 for element in 1 2 3; do
+	[ $element != 3 ] || full_speed
 	wait_last_end "${chain}_$element" 120
 	state='FAILED 75:0 0'
 	[ $element != 3 ] || state='COMPLETED 0:0 0'

@@ -62,7 +62,7 @@ ends_as one-fails 'FAILED 3:0' -- \
 tap_is "$(sort -u "$CASE/others")" lived "one-fails: the other task was not killed"
 
 # A program with the library.
-STEPS=40 STEP_MS=0
+STEPS=40
 : >"$CASE/out"
 write_job api.sh --no-ckpt -n2 -- "$(train)"
 job=$(submit api.sh)

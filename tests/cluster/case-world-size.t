@@ -20,7 +20,6 @@ run_is_exact "$job" 4 0
 
 # The same state on 8, then on 3 ranks. Without dropout the loss does not depend on who trains what.
 new_run any
-STEPS=60
 train_any() { train --dropout 0; }
 write_job four.sh -N2 -n4 --ckpt-name=run --ckpt-requeue=no -- "$(train_any)"
 job=$(submit four.sh)
@@ -37,6 +36,7 @@ tap_like "$(grep '^ckpt: resumed' "$CASE/out" | tail -n 1)" "resumed at step $st
 	"any: eight ranks resume what four saved"
 write_job three.sh -N2 -n3 --ckpt-name=run -- "$(train_any)"
 job=$(submit three.sh)
+full_speed
 wait_end "$job" 90
 tap_is "$(job_field "$job" JobState)" COMPLETED "any: three ranks go on from what eight saved, and finish"
 tap_like "$(grep '^ckpt: resumed' "$CASE/out" | tail -n 1)" "by 8 ranks" "any: and say so"

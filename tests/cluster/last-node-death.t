@@ -4,7 +4,7 @@
 . "$(dirname "$0")/train.sh"
 
 # Steps of 100 ms and more are agreed on in the same call, so the interval is kept to the step.
-STEPS=150 STEP_MS=110
+STEP_MS=110
 
 # Storage that dies with a node: its /tmp and /dev/shm, as this machine sees them.
 node_root() { # NODE
@@ -75,7 +75,6 @@ done
 
 if full; then
 	# The other way round: lines behind srun, and the batch node; and without them.
-	STEPS=100
 	start_on batch-node-behind n1,n2 "${BEHIND[@]}"
 	start_on other-node-plain n3,n4
 	after[batch-node-behind]=$(in_case batch-node-behind submit_after "${job[batch-node-behind]}")

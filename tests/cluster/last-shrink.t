@@ -3,7 +3,7 @@
 # what is saved from then on is complete, and is itself resumed.
 . "$(dirname "$0")/train.sh"
 
-STEPS=150 STEP_MS=110
+STEP_MS=110
 
 # One task a node, on as many nodes as there are; --ntasks-per-node would make Slurm take three of four.
 new_run shrink
@@ -21,9 +21,10 @@ tap_like "$(grep '^ckpt: resumed' "$CASE/out")" 'saved .* by 4 ranks' "it resume
 wait_file '^ckpt: saved step 100 ' out 60
 as_user scontrol requeue "$job"
 wait_restart "$job" 2 90
+full_speed
 wait_last_end "$job" 90
 tap_is "$(outcome "$job")" 'COMPLETED 0:0 2' "it is requeued once more, and finishes"
-tap_like "$(grep '^ckpt: resumed' "$CASE/out" | tail -n 1)" 'resumed at step 1[0-9]+, saved .* by 3 ranks' \
+tap_like "$(grep '^ckpt: resumed' "$CASE/out" | tail -n 1)" 'resumed at step [1-9][0-9]{2}, saved .* by 3 ranks' \
 	"what three ranks saved is resumed too"
 as_user ckpt verify "$(run_dir)" >"$CASE/verify" 2>&1
 tap_ok $? "every checkpoint verifies" || tap_diag "$(cat "$CASE/verify")"

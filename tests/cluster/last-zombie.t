@@ -3,7 +3,7 @@
 # elsewhere already. What they save then is not published, and they do not requeue the new start.
 . "$(dirname "$0")/train.sh"
 
-STEPS=650
+STEPS=1500
 
 heal() { minicluster heal "$zombie_node" >/dev/null; }
 
@@ -48,6 +48,7 @@ tap_is "$(run_steps | grep '\.g1$' | while read -r name; do [ "$(step_number "$n
 heal
 wait_node "$zombie_node" 'idle|mixed|allocated|completing' 60
 tap_ok $? "$zombie_node is back"
+full_speed
 wait_last_end "$job" 120
 restarts=$(job_field "$job" Restarts)
 # The old srun, whose ranks have failed, has slurmctld end step 0 of this job. That is the new start's by

@@ -16,8 +16,10 @@
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
 TRAIN=${CK_TRAIN:-$MINICLUSTER_DIR/opt/bin/train}
-# From step 20, when most tests strike, a job runs on for 6 s at least.
-STEPS=100 STEP_MS=80 EVERY=20
+# A job is slow until its test has done all that it does to it, at any speed of the machine: from step
+# 20, when most tests strike, it would run on for half a minute at least. full_speed then ends it soon.
+STEPS=400 STEP_MS=80 EVERY=20
+BATCH=32	# small: the ranks of many jobs share the machine
 # What a death may cost: an interval, and the steps trained while the save at its end was written.
 MOST_LOST=$((EVERY + 10))
 TEXT=/usr/share/common-licenses/GPL-3
@@ -37,11 +39,15 @@ new_run() {
 	chown -R ckptuser: "$CASE/inputs"
 }
 
-# train [OPTION...]: the line of a script that trains.
+# train [OPTION...]: the line of a script that trains, at STEP_MS.
 train() {
-	echo "srun --mpi=pmix ./train --steps $STEPS --step-ms $STEP_MS --text inputs/text" \
+	echo "$STEP_MS" >"$CASE/pace"
+	echo "srun --mpi=pmix ./train --steps $STEPS --global-batch $BATCH --pace $CASE/pace --text inputs/text" \
 		"--losses losses --final final $*"
 }
+
+# full_speed: from now on, for all jobs of this case.
+full_speed() { echo 0 >"$CASE/pace"; }
 
 # write_job FILE SBATCH-OPTION... -- LINE...: a script with --ckpt, if no --ckpt option is given.
 write_job() {
@@ -78,7 +84,7 @@ task_pid() {
 reference() {
 	local ranks=$1 key dir
 	shift
-	key=$(sha256sum <<<"$(sha256sum "$TRAIN") $ranks $STEPS $*" | cut -c1-16)
+	key=$(sha256sum <<<"$(sha256sum "$TRAIN") $ranks $STEPS $BATCH $*" | cut -c1-16)
 	dir=$MINICLUSTER_DIR/shared/ckptuser/reference/$key
 	mkdir -p "${dir%/*}"
 	(
@@ -93,7 +99,7 @@ make_reference() {
 	shift 2
 	mkdir -p "$dir" && chown ckptuser: "$dir" &&
 	minicluster run env -C "$dir" mpirun -n "$ranks" --oversubscribe "$TRAIN" \
-		--steps "$STEPS" --text "$TEXT" --losses losses --final final "$@" \
+		--steps "$STEPS" --global-batch "$BATCH" --text "$TEXT" --losses losses --final final "$@" \
 		>"$dir/out" 2>&1 9>&- && return
 	tap_diag "the undisturbed run failed: $(tail -n 5 "$dir/out")" >&2
 	return 1
@@ -132,10 +138,11 @@ same_bits() {
 	tap_ok $? "${CASE##*/}: at most $most steps were done again ($redone)"
 }
 
-# run_is_exact JOB RANKS MOST-REDONE [TRAIN-OPTION...]: it completes, with the right bits.
+# run_is_exact JOB RANKS MOST-REDONE [TRAIN-OPTION...]: left alone it completes, with the right bits.
 run_is_exact() {
 	local job=$1
 	shift
+	full_speed
 	wait_last_end "$job" 120
 	tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" 'COMPLETED 0:0' \
 		"${CASE##*/}: the job completes" || tap_diag "$(tail -n 12 "$CASE/out")"

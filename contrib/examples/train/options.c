@@ -27,6 +27,7 @@ static const struct spec {
 	{"seed", INTEGER, AT(seed), 0, MAX_INTEGER, "N", "of all random numbers (1)"},
 	{"text", TEXT, AT(text), 0, 0, "FILE", "/usr/share/common-licenses/GPL-3"},
 	{"step-ms", INTEGER, AT(step_ms), 0, 1e7, "MS", "a step takes at least this long (0)"},
+	{"pace", TEXT, AT(pace), 0, 0, "FILE", "holds --step-ms, read at each step"},
 	{"log-every", INTEGER, AT(log_every), 1, MAX_INTEGER, "N", "steps from line to line (10)"},
 	{"losses", TEXT, AT(losses), 0, 0, "FILE", "append each step and its exact loss"},
 	{"final", TEXT, AT(final), 0, 0, "FILE", "write loss and whole state at the end"},

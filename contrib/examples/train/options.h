@@ -11,8 +11,8 @@
 struct options {
 	uint64_t steps, global_batch, context, embed, hidden, seed, step_ms, log_every;
 	double lr, dropout;
-	const char *text, *losses, *final; /* of argv; the last two may be NULL */
-	uint64_t die_step, die_rank;       /* step 0: never */
+	const char *text, *losses, *final, *pace; /* of argv; all but the first may be NULL */
+	uint64_t die_step, die_rank;              /* step 0: never */
 	int help;
 };
 

@@ -164,12 +164,26 @@ static void sleep_until(uint64_t ms)
 		;
 }
 
+/* How long a step takes at least; with --pace its owner may change that while the run goes on. */
+static uint64_t step_ms(const struct options *o)
+{
+	uint64_t ms = o->step_ms;
+	FILE *pace = o->pace != NULL ? fopen(o->pace, "r") : NULL;
+
+	if (pace == NULL)
+		return ms;
+	if (fscanf(pace, "%" SCNu64, &ms) != 1)
+		ms = o->step_ms; /* it is being written */
+	fclose(pace);
+	return ms;
+}
+
 /* `step` steps are completed; complete one more. Collective. */
 static void train_step(struct train *t, uint64_t step)
 {
 	const struct options *o = &t->options;
 	double lr = learning_rate(o, step);
-	uint64_t earliest_end = now_ms() + o->step_ms;
+	uint64_t earliest_end = now_ms() + step_ms(o);
 
 	if (t->has_stepped && step == o->die_step && (uint64_t)t->optim.rank == o->die_rank)
 		raise(SIGKILL);
@@ -179,8 +193,7 @@ static void train_step(struct train *t, uint64_t step)
 	t->consumed += o->global_batch;
 	t->has_stepped = 1;
 	report(t, step + 1, lr);
-	if (o->step_ms > 0)
-		sleep_until(earliest_end);
+	sleep_until(earliest_end);
 }
 
 /* Append what each rank has, `each` bytes, `all` bytes without padding. Collective. */
