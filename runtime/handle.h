@@ -104,6 +104,7 @@ struct ckpt {
 	struct ck_end_time_query end_query;
 	double asked_at;
 	unsigned saves_seen;          /* save signals acted on */
+	double signalled_at;          /* when one of them began a save */
 	struct ck_requests *requests; /* rank 0 */
 	unsigned requests_seen;       /* saves asked for and begun */
 

@@ -12,6 +12,9 @@
 /* With --ckpt-fail=error. */
 #define FAILURES_MAX 3
 
+/* One signal to all ranks reaches one after the other. */
+#define SIGNAL_SECONDS 1
+
 /* Rank 0: a periodic save, unless one is under way; then it is skipped and counted. */
 static bool interval_due(ckpt *ck, uint64_t step)
 {
@@ -25,6 +28,14 @@ static bool interval_due(ckpt *ck, uint64_t step)
 	return false;
 }
 
+/* Has a signal asked for a save? One that comes late asks for what the others have begun already. */
+static bool save_signalled(ckpt *ck)
+{
+	if (ck_now() - ck->signalled_at < SIGNAL_SECONDS)
+		ck->saves_seen = ck_signals_saves();
+	return ck_signals_saves() != ck->saves_seen;
+}
+
 /* What does this rank want? Time is rank 0's business, signals are everybody's. */
 static uint64_t urge(ckpt *ck, uint64_t step)
 {
@@ -36,7 +47,7 @@ static uint64_t urge(ckpt *ck, uint64_t step)
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_STOP_SIGNAL, (unsigned)stop);
 	if (ck_is_root(ck) && ck_deadline_reached(ck))
 		return ck_urge_pack(CK_URGE_STOP, CK_WHY_TIME_LIMIT, 0);
-	if (!ck->save && ck_signals_saves() != ck->saves_seen)
+	if (save_signalled(ck) && !ck->save)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_SIGNAL, 0);
 	if (!ck->save && ck->requests && ck_requests_saves(ck->requests) != ck->requests_seen)
 		return ck_urge_pack(CK_URGE_SAVE, CK_WHY_SAVE_REQUEST, 0);
@@ -165,6 +176,8 @@ static int act(ckpt *ck, uint64_t step, const struct ck_say *said, struct ck_err
 	if (ck->save)
 		return 0;
 	ck->saves_seen = ck_signals_saves();
+	if (why == CK_WHY_SAVE_SIGNAL)
+		ck->signalled_at = ck_now();
 	ck->requests_seen = ck->requests ? ck_requests_saves(ck->requests) : 0;
 	return is_saved(ck, step) ? 0 : save_beside(ck, step, &outcome, err);
 }

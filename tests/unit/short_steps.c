@@ -109,11 +109,39 @@ static void among_long_ones(void)
 	ok(steps[0] >= 10 && steps[0] <= 30, "and done at step %llu", (unsigned long long)steps[0]);
 }
 
+/* ---- a signal to all ranks ---- */
+
+static int one_after_the_other(struct toy *toy)
+{
+	int rc = 0;
+
+	for (uint64_t step = 1; step <= 100 && !rc; step++) {
+		nap_us(20000);
+		if ((step == 10 && toy->rank == 0) || (step == 15 && toy->rank == 1) ||
+		    (step == 85 && toy->rank == 0))
+			raise(SIGUSR2);
+		rc = ckpt_step(toy->ck, step);
+	}
+	return rc ? rc : ckpt_wait(toy->ck);
+}
+
+static void heard_late(void)
+{
+	uint64_t steps[MAX_SAVES] = {0};
+
+	run("late", "1d", 2, one_after_the_other, NULL);
+	is_u64(saves(steps, MAX_SAVES), 2,
+	       "what reaches the second rank 100 ms later is one signal");
+	ok(steps[0] < 20 && steps[1] >= 85, "the next one, 1.4 s later, is another: %llu, %llu",
+	   (unsigned long long)steps[0], (unsigned long long)steps[1]);
+}
+
 int main(void)
 {
 	keep_their_distance("every 7", "7steps", 7);
 	keep_their_distance("every 500", "500steps", 500);
 	keep_their_distance("every 5000", "5000steps", 5000);
 	among_long_ones();
+	heard_late();
 	return done_testing();
 }
