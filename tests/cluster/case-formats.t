@@ -14,7 +14,7 @@ refused() {
 new_run steps
 write_job job.sh -N1 -n4 --ckpt-keep=10 -- "$(train)"
 job=$(submit job.sh)
-wait_file '^ckpt: saved step 40 ' out 60
+wait_file '^ckpt: saved step 4' out 60
 run_is_exact "$job" 4 0
 count=$(run_steps | wc -l)
 [ "$count" -ge 4 ]

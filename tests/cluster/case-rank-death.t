@@ -10,7 +10,7 @@ KILL_WAIT=5	# as minicluster has it
 new_run plain
 write_job job.sh -N2 -n3 -- "$(train)"
 job=$(submit job.sh)
-wait_file '^ckpt: saved step 20 ' out 60
+wait_file '^ckpt: saved step 2' out 60
 pid=$(task_pid "$job" 2)
 tap_like "$pid" '^[0-9]+$' "rank 2 is found"
 kill -KILL "$pid"
