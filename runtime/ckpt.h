@@ -339,8 +339,9 @@ int ckpt_complete(ckpt *ck);
 int ckpt_should_stop(const ckpt *ck);
 
 /*
- * Answer other ranks that ask whether this one lives, from within a step that takes longer than
- * SLURM_CKPT_TIMEOUT. Local, cheap. Returns 0; CKPT_EPEER when they have given up.
+ * Tell other ranks that this one is at work: from within a step that takes longer than SLURM_CKPT_TIMEOUT
+ * (10 min), at least twice in that time. Without it they take the rank for dead. Local, cheap. Returns
+ * 0; CKPT_EPEER when they have given up.
  */
 int ckpt_alive(ckpt *ck);
 

@@ -109,7 +109,7 @@ int ck_comm_die(struct ck_comm *comm, struct ck_error *err, const char *fmt, ...
 
 /* ---- patience ---- */
 
-static uint64_t now_ns(void)
+uint64_t ck_comm_clock_ns(void)
 {
 	struct timespec now;
 
@@ -119,7 +119,7 @@ static uint64_t now_ns(void)
 
 void ck_wait_begin(struct ck_wait *wait, uint64_t limit_ms)
 {
-	uint64_t now = now_ns();
+	uint64_t now = ck_comm_clock_ns();
 
 	*wait = (struct ck_wait){
 		.limit_ns = limit_ms < UINT64_MAX / NS_PER_MS ? limit_ms * NS_PER_MS : UINT64_MAX,
@@ -160,7 +160,12 @@ int ck_comm_listen(struct ck_comm *comm, struct ck_error *err)
 {
 	int rc = ck_comm_check(comm, err);
 
-	return rc ? rc : listen_when_due(comm, now_ns(), err);
+	if (rc)
+		return rc;
+	ck_roll_at_work(comm, true);
+	rc = listen_when_due(comm, ck_comm_clock_ns(), err);
+	ck_roll_at_work(comm, false);
+	return rc;
 }
 
 static int call_idle(struct ck_comm *comm, struct ck_error *err)
@@ -178,7 +183,7 @@ int ck_wait_pause(struct ck_wait *wait, struct ck_comm *comm, struct ck_error *e
 	int rc;
 
 	rest(wait);
-	now = now_ns();
+	now = ck_comm_clock_ns();
 	gap = now - wait->last_ns;
 	most = wait->limit_ns / LOOKS_MIN + 1;
 	most = most < GAP_MAX_NS ? most : GAP_MAX_NS;
@@ -372,7 +377,7 @@ static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, in
 		      uint64_t limit_ms, struct ck_error *err)
 {
 	struct ck_wait wait;
-	int asked = 0;
+	uint64_t asked = 0;
 
 	ck_wait_begin(&wait, limit_ms);
 	for (;;) {
@@ -383,19 +388,20 @@ static int wait_round(struct ck_comm *comm, struct ck_parcel *const *parcels, in
 		rc = ck_wait_pause(&wait, comm, err);
 		if (rc)
 			return rc;
-		if (!asked && wait.waited_ns >= wait.limit_ns / ASK_PART) {
-			asked = 1;
-			ck_roll_ask(comm, parcels, n);
-		}
+		if (wait.waited_ns / (2 * asked + 1) >= wait.limit_ns / ASK_PART)
+			ck_roll_ask(comm, parcels, n, asked++ > 0);
 	}
 }
 
-/* Returns 0; CK_EPEER; 1 when all answered, and time was up so many times; `who` names them. */
+/*
+ * Returns 0; CK_EPEER; 1 when all answered, and time was up so many times, not counting when one of them was
+ * at work; `who` names them.
+ */
 static int wait_rounds(struct ck_comm *comm, struct ck_parcel *const *parcels, int n, int enough,
 		       uint64_t limit_ms, unsigned rounds, const char *what,
 		       char who[static NAMES_BYTES], struct ck_error *err)
 {
-	for (; rounds; rounds--) {
+	while (rounds) {
 		int rc = wait_round(comm, parcels, n, enough, limit_ms, err);
 
 		if (rc <= 0)
@@ -403,6 +409,8 @@ static int wait_rounds(struct ck_comm *comm, struct ck_parcel *const *parcels, i
 		if (ck_roll_missing(comm, parcels, n, who, NAMES_BYTES))
 			return ck_comm_die(comm, err, "%s: no answer from %s within %g s", what,
 					   who, (double)limit_ms / 1000);
+		if (!ck_roll_works(comm, limit_ms))
+			rounds--;
 	}
 	return 1;
 }

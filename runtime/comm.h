@@ -18,7 +18,8 @@
  * or a piece of a longer transfer has that long. Ranks inside a wait, or in ck_comm_listen, answer
  * when they are asked whether they are there; whoever neither sends nor answers is named. A rank
  * that answers gets as much time again: it may be waiting for a silent one itself, and will tell.
- * So every wait ends within twice timeout_ms, and nearly all within once. A process that was
+ * So every wait ends within twice timeout_ms, and nearly all within once; but one that works, and
+ * calls ck_comm_listen meanwhile, is waited for as long as it does. A process that was
  * stopped as a whole (SIGSTOP, a suspended job) does not count the time that it did not see.
  *
  * Death is final. When a rank is silent, the table reports a failure, ranks call different
@@ -100,8 +101,9 @@ int ck_comm_sweep(struct ck_comm *comm);
 int ck_comm_check(const struct ck_comm *comm, struct ck_error *err);
 
 /*
- * Answer those who ask whether this rank is there: for long work between collectives. Local, cheap,
- * may be called often. Returns 0, or CK_EPEER when another rank has told that it gave up.
+ * Tell those who ask that this rank is there, and at work: for long work between collectives, at least
+ * twice in timeout_ms. Local, cheap, may be called often. Returns 0, or CK_EPEER when another rank has
+ * told that it gave up.
  */
 int ck_comm_listen(struct ck_comm *comm, struct ck_error *err);
 
@@ -113,6 +115,9 @@ int ck_comm_die(struct ck_comm *comm, struct ck_error *err, const char *fmt, ...
 	__attribute__((format(printf, 3, 4)));
 
 /* ---- patience ---- */
+
+/* CLOCK_MONOTONIC. */
+uint64_t ck_comm_clock_ns(void);
 
 /*
  * For loops that poll several things: look, ck_wait_pause, look again. It spins briefly, then

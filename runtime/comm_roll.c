@@ -9,27 +9,41 @@
 
 enum kind { QUESTION = 1, ANSWER, DEATH };
 
-/* serial: of the question. The text of a DEATH follows, without its NUL. */
+#define NS_PER_MS 1000000u
+#define NEVER UINT32_MAX
+
+/* News from the far end of a collective's tree come through several ranks, each of which asks four times a limit. */
+#define NEWS_LIMITS 4
+
+/*
+ * serial: of the question. age_ms: of an answer, since the rank, or one it waits for, was at work, or NEVER.
+ * The text of a DEATH follows, without its NUL.
+ */
 struct note {
 	uint32_t kind;
 	uint32_t serial;
+	uint32_t age_ms;
 };
 
 struct ck_roll {
 	struct ck_parcel *ear; /* receives notes, from the first time somebody listens */
 	uint32_t serial;       /* of the last question */
+	bool at_work;          /* this rank is */
+	uint64_t worked_ns;    /* when one that is waited for was; 0: never */
 	unsigned char *asked;  /* by rank: has asked this rank at some time */
+	unsigned char *marked; /* by rank: is being asked */
 	unsigned char heard[]; /* by rank: has answered the last question */
 };
 
 int ck_roll_init(struct ck_comm *comm, struct ck_error *err)
 {
-	size_t size = (size_t)comm->table.size, bytes = sizeof(*comm->roll) + 2 * size;
+	size_t size = (size_t)comm->table.size, bytes = sizeof(*comm->roll) + 3 * size;
 
 	comm->roll = calloc(1, bytes);
 	if (!comm->roll)
 		return ck_fail_nomem(err, bytes);
 	comm->roll->asked = comm->roll->heard + size;
+	comm->roll->marked = comm->roll->asked + size;
 	return 0;
 }
 
@@ -100,6 +114,37 @@ void ck_roll_tell(struct ck_comm *comm, const int *ranks, int n)
 		;
 }
 
+void ck_roll_at_work(struct ck_comm *comm, bool is)
+{
+	comm->roll->at_work = is;
+}
+
+bool ck_roll_works(const struct ck_comm *comm, uint64_t limit_ms)
+{
+	uint64_t worked = comm->roll->worked_ns;
+
+	return worked && (ck_comm_clock_ns() - worked) / NS_PER_MS / NEWS_LIMITS < limit_ms;
+}
+
+/* What is told of the time since somebody was at work. */
+static uint32_t age_ms(const struct ck_roll *roll)
+{
+	uint64_t age = (ck_comm_clock_ns() - roll->worked_ns) / NS_PER_MS;
+
+	if (roll->at_work)
+		return 0;
+	return roll->worked_ns && age < NEVER ? (uint32_t)age : NEVER;
+}
+
+static void take_answer(struct ck_roll *roll, int peer, uint32_t age_ms)
+{
+	uint64_t now = ck_comm_clock_ns(), age = (uint64_t)age_ms * NS_PER_MS;
+
+	roll->heard[peer] = 1;
+	if (age_ms != NEVER && age < now && now - age > roll->worked_ns)
+		roll->worked_ns = now - age;
+}
+
 static int take_note(struct ck_comm *comm, struct ck_parcel *ear, struct ck_error *err)
 {
 	size_t bytes = ear->message.bytes;
@@ -114,9 +159,10 @@ static int take_note(struct ck_comm *comm, struct ck_parcel *ear, struct ck_erro
 				   (const char *)ear->data + sizeof(note));
 	if (note.kind == QUESTION) {
 		comm->roll->asked[peer] = 1;
-		send_note(comm, peer, (struct note){.kind = ANSWER, .serial = note.serial}, "");
+		note = (struct note){ANSWER, note.serial, age_ms(comm->roll)};
+		send_note(comm, peer, note, "");
 	} else if (note.kind == ANSWER && note.serial == comm->roll->serial) {
-		comm->roll->heard[peer] = 1;
+		take_answer(comm->roll, peer, note.age_ms);
 	}
 	return 0;
 }
@@ -171,23 +217,26 @@ static void each_awaited(const struct ck_comm *comm, struct ck_parcel *const *pa
 		each_unknown(comm, call, arg);
 }
 
-/* `arg` marks who has been asked in this round. */
 static void ask(const struct ck_comm *comm, int rank, void *arg)
 {
 	struct ck_comm *self = arg;
 
-	if (rank == comm->table.rank || comm->roll->heard[rank])
+	if (rank == comm->table.rank || comm->roll->marked[rank])
 		return;
-	self->roll->heard[rank] = 1;
+	self->roll->marked[rank] = 1;
 	send_note(self, rank, (struct note){.kind = QUESTION, .serial = comm->roll->serial}, "");
 }
 
-void ck_roll_ask(struct ck_comm *comm, struct ck_parcel *const *parcels, int n)
+void ck_roll_ask(struct ck_comm *comm, struct ck_parcel *const *parcels, int n, bool again)
 {
-	comm->roll->serial++;
-	memset(comm->roll->heard, 0, (size_t)comm->table.size);
+	size_t size = (size_t)comm->table.size;
+
+	if (!again) {
+		comm->roll->serial++;
+		memset(comm->roll->heard, 0, size);
+	}
+	memset(comm->roll->marked, 0, size);
 	each_awaited(comm, parcels, n, ask, comm);
-	memset(comm->roll->heard, 0, (size_t)comm->table.size);
 }
 
 /* Ranks by name, each once. */

@@ -8,10 +8,17 @@
  * asked, and on from there. Waiting for a reduction or for anybody, rank 0 asks all and all ask
  * rank 0.
  *
+ * An answer also tells how long ago the rank was at work outside of any wait (ck_comm_listen), or heard
+ * that of one it waits for itself: so those who wait for a waiting rank know, too. News grow old on their
+ * way, so that ranks which wait for each other do not excuse each other for ever.
+ *
  * All of it are short messages on CK_TAG_ROLL_CALL, none of them in a run in which nobody is late.
  */
 #ifndef CK_COMM_ROLL_H
 #define CK_COMM_ROLL_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "comm.h"
 #include "error.h"
@@ -20,8 +27,17 @@
 int ck_roll_init(struct ck_comm *comm, struct ck_error *err);
 void ck_roll_fini(struct ck_comm *comm);
 
-/* Ask those whom the pending requests wait for; answers to earlier questions count no more. */
-void ck_roll_ask(struct ck_comm *comm, struct ck_parcel *const *parcels, int n);
+/*
+ * Ask those whom the pending requests wait for. Answers to earlier questions count no more, unless this is
+ * the same question `again`.
+ */
+void ck_roll_ask(struct ck_comm *comm, struct ck_parcel *const *parcels, int n, bool again);
+
+/* From now on this rank answers as one that is at work, or as one that waits. */
+void ck_roll_at_work(struct ck_comm *comm, bool is);
+
+/* Was one that is waited for, or one it waits for itself, at work in the last few limits? */
+bool ck_roll_works(const struct ck_comm *comm, uint64_t limit_ms);
 
 /*
  * Take what has come: answer questions, note answers. Returns 0; CK_EPEER: somebody told of its

@@ -33,7 +33,7 @@ extern const int comm_ncases;
 void comm_case_mixed(struct ck_comm *comm, struct comm_report *report);
 
 /*
- * One rank comes late by more than the timeout, but listens meanwhile. The ck_comm is alive
+ * One rank comes late by more than three timeouts, but listens meanwhile. The ck_comm is alive
  * afterwards.
  */
 void comm_case_busy(struct ck_comm *comm, struct comm_report *report);

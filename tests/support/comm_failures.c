@@ -60,7 +60,7 @@ static void expect_dead(struct ck_comm *comm, const char *text, struct comm_repo
 
 void comm_case_busy(struct ck_comm *comm, struct comm_report *report)
 {
-	uint64_t until = now_ms() + comm->timeout_ms + comm->timeout_ms / 2;
+	uint64_t until = now_ms() + comm->timeout_ms * 7 / 2;
 	struct timespec nap = {.tv_nsec = 1000000};
 	struct ck_error err = CK_ERROR_INIT;
 	int rc = 0;
