@@ -197,7 +197,7 @@ static void close_save(ckpt *ck, int code)
 	/* Rank 0 may have read our record's file an instant before our own flag. */
 	while (!atomic_load(&save->written))
 		sched_yield();
-	save->took = ck_now() - save->started;
+	save->took = save->ended_at - save->started; /* it may be known a long step later only */
 	if (code) {
 		ck->failed_saves++;
 		if (ck_is_root(ck))

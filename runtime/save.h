@@ -47,6 +47,7 @@ struct ck_save {
 	struct ck_buf record; /* text */
 	_Atomic int written;  /* 0: not yet; 1: durable; < 0: failed */
 	struct ck_error outcome, warning;
+	double ended_at;   /* on rank 0 of all ranks, elsewhere of this one */
 	_Atomic int ended; /* rank 0; 0: not yet; 1: committed; < 0: failed */
 
 	/* The training thread's. */

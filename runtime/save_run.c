@@ -114,6 +114,7 @@ static void end_and_tidy(struct ck_save *save)
 	struct ck_step_id id = save->head.id;
 	int rc = end(save, &save->outcome);
 
+	save->ended_at = ck_now();
 	atomic_store(&save->ended, rc ? rc : 1);
 	if (!rc)
 		ck_rotation_tidy(rotation, id);
@@ -131,6 +132,7 @@ void ck_save_run(void *arg)
 		ck_records_put(records, save->number, save->rank, save->record.data,
 			       save->record.len);
 	/* From here on the save of a rank other than 0 belongs to the training thread. */
+	save->ended_at = ck_now();
 	atomic_store(&save->written, rc ? rc : 1);
 	if (records)
 		end_and_tidy(save);

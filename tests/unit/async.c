@@ -135,20 +135,36 @@ static void slow_metadata(void)
 
 static int busy(struct toy *toy)
 {
+	double began = now();
+
 	toy_train(toy, 1);
 	if (ckpt_save(toy->ck, 1))
 		return -1;
 	for (int i = 0; i < 100 && !exists("step-0000000001.g1"); i++)
 		toy_nap_ms(100); /* no call of ours meanwhile */
-	return exists("step-0000000001.g1") ? 0 : -2;
+	if (!exists("step-0000000001.g1"))
+		return -2;
+	if (toy->rank == 0)
+		*(double *)toy->arg = now() - began;
+	toy_nap_ms(1500);
+	return ckpt_wait(toy->ck);
 }
 
 static void busy_program(void)
 {
+	double longest = 0, told = 0;
+	char unit[3] = "";
+	const char *line;
+
 	fresh_dir("busy");
-	toy_run(3, &options, busy, NULL, toys, &text);
+	toy_run(3, &options, busy, &longest, toys, &text);
 	is_int(toys[0].code, 0,
 	       "a commit does not wait for the next ckpt_step: records come from files");
+	line = strstr(text.text, "saved step 1 in ");
+	if (line && sscanf(line, "saved step 1 in %lf %2s", &told, unit) == 2)
+		told /= strcmp(unit, "ms") == 0 ? 1000 : 1;
+	ok(told > 0 && told < longest + 0.5, "its time ends with the commit: %.3f of %.3f s: %s",
+	   told, longest, text.text);
 	is_int(resumed_step(3), 1, "and resumes");
 }
 
