@@ -65,7 +65,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all fuzz check check-full check-unit check-mpi check-plugin asan tsan bench bench-peers lint format layers demo \
+.PHONY: all fuzz check check-full check-unit asan tsan bench bench-peers lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -78,7 +78,13 @@ skipped:
 	@$(if $(HAVE_URING),:,echo "slower: disk and CPU overlap by threads: no liburing.h (contrib/deps.sh installs liburing-dev)")
 
 help:
-	@echo "all check check-full asan tsan bench bench-peers lint format layers demo install uninstall clean"
+	@echo "all                build libraries, command, plugin and example into build/release"
+	@echo "install uninstall  PREFIX=/usr/local DESTDIR= SPANKDIR=PREFIX/lib/slurm"
+	@echo "demo               a job on a private Slurm cluster that is preempted, loses a node, and resumes"
+	@echo "check check-full   all tests: one case per behaviour, every case; check-unit: no MPI, no cluster"
+	@echo "asan tsan fuzz     the unit tests under sanitizers; the parsers under libFuzzer"
+	@echo "bench bench-peers  speed, as ratios to the hardware; to what else one might use"
+	@echo "lint layers format clang-tidy, cppcheck, shellcheck; the table of layers; clang-format"
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -196,6 +202,7 @@ ifeq ($(HAVE_MPI),yes)
 	install -m 755 $(B)/libckpt_mpi.so.0 $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libckpt_mpi.so.0 $(DESTDIR)$(LIBDIR)/libckpt_mpi.so
 endif
+	$(if $(DESTDIR),,[ "$$(id -u)" != 0 ] || ldconfig)	# a package does that itself
 ifeq ($(HAVE_SLURM),yes)
 	install -d $(DESTDIR)$(SPANKDIR)
 	install -m 755 $(B)/plugin/ckpt.so $(DESTDIR)$(SPANKDIR)/

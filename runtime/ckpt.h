@@ -57,8 +57,8 @@ enum ckpt_restored {
 	CKPT_COMPLETE = 3,  /* the run had finished at *step; that state is loaded */
 };
 
-/* ckpt_step, ckpt_save: state saved, committed and recorded on every rank; leave the loop. */
-#define CKPT_STOP 1
+/* ckpt_step, ckpt_save: state saved, committed and recorded on every rank; leave the loop. No ckpt_restore says it. */
+#define CKPT_STOP 16
 
 enum ckpt_code {
 	CKPT_EARG = -1,    /* a bad argument or setting, or registrations that do not fit */
