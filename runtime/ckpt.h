@@ -178,6 +178,9 @@ struct ckpt_options {
  *   comm     copied; its ctx must live until ckpt_close. NULL: this process is the only rank
  *   options  copied. NULL: everything from the environment
  *
+ * A run is open once: while another process, or another handle of this one, has it, CKPT_EREFUSED, unless
+ * options.takeover is set; then that one is fenced. A handle that is dead is closed first, too.
+ *
  * Installs the signal handlers; they only set a flag, and go on to a handler that was there before.
  * Returns 0; CKPT_EARG, CKPT_EIO, CKPT_EREFUSED, CKPT_EPEER, CKPT_ENOMEM.
  */
