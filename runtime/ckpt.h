@@ -148,7 +148,7 @@ struct ckpt_comm {
 	void (*release)(void *ctx);
 };
 
-/* Settings of the program. Zero or NULL: as sbatch --ckpt-… said, else the default. */
+/* Settings of the program. Zero or NULL: as sbatch --ckpt-… said, else the default. "" is CKPT_EARG. */
 struct ckpt_options {
 	size_t struct_size;    /* sizeof(struct ckpt_options) */
 	const char *dir;       /* run directory */
