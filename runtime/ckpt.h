@@ -182,7 +182,8 @@ struct ckpt_options {
  * options.takeover is set; then that one is fenced. A handle that is dead is closed first, too.
  *
  * Installs the signal handlers; they only set a flag, and go on to a handler that was there before.
- * Returns 0; CKPT_EARG, CKPT_EIO, CKPT_EREFUSED, CKPT_EPEER, CKPT_ENOMEM.
+ * Returns 0; CKPT_EARG, CKPT_EIO, CKPT_EREFUSED, CKPT_EFENCED (another program opens it at the same time, and has
+ * got it), CKPT_EPEER, CKPT_ENOMEM.
  */
 int ckpt_open(ckpt **ck, const struct ckpt_comm *comm, const struct ckpt_options *options);
 

@@ -209,6 +209,9 @@ static int claim(ckpt *ck, struct ck_error *err)
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
+	/* Of those who open it at once all may get this far; only the last of them need go on. */
+	if ((rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err)))
+		return rc;
 	ck_deadline_recall(ck);
 	salvage(ck);
 	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */

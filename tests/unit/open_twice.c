@@ -1,4 +1,7 @@
-/* A run that this process has open already: refused by name, until the handle is closed or taken over from. */
+/*
+ * A run that this process has open already: refused by name, until the handle is closed or taken over from. And
+ * one that several processes open at once.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +9,11 @@
 #include "ckpt.h"
 #include "io.h"
 #include "run.h"
+#include "rundir.h"
 #include "tap.h"
+
+#define PROCESSES 4
+#define ROUNDS 20
 
 static struct ckpt_options options = {.struct_size = sizeof(options), .every = "1d"};
 static char dir[PATH_MAX];
@@ -85,6 +92,40 @@ static void number_of_the_dead(void)
 	ck_claim_fini(&claim);
 }
 
+static int open_and_close(const char *run, int i)
+{
+	ckpt *ck;
+	int rc;
+
+	(void)i;
+	options.dir = run;
+	rc = ckpt_open(&ck, NULL, &options);
+	if (rc)
+		diag("%s", ckpt_error(ck));
+	ckpt_close(ck);
+	return -rc;
+}
+
+/* Whoever loses is told so, and not that a file of its claim is gone: the winner has swept it away. */
+static void at_once(void)
+{
+	int results[PROCESSES];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		int opened = 0, lost = 0;
+
+		fresh_dir("at-once");
+		race(PROCESSES, open_and_close, dir, results);
+		for (int i = 0; i < PROCESSES; i++) {
+			opened += results[i] == 0;
+			lost += results[i] == -CKPT_EFENCED || results[i] == -CKPT_EREFUSED;
+		}
+		ok(opened >= 1 && opened + lost == PROCESSES,
+		   "%d of %d processes have opened the run, %d are told who has it", opened,
+		   PROCESSES, lost);
+	}
+}
+
 int main(void)
 {
 	options.log = quiet;
@@ -92,5 +133,6 @@ int main(void)
 	refused();
 	taken_over();
 	number_of_the_dead();
+	at_once();
 	return done_testing();
 }
