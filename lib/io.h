@@ -63,6 +63,11 @@ struct ck_io_ops {
 	int (*readdir)(const struct ck_io *io, const char *path,
 		       int (*entry)(void *arg, const char *name), void *arg);
 	/*
+	 * flock, exclusive: -1, EWOULDBLOCK, while another descriptor has the file locked. Goes with
+	 * the descriptor, so with the process; ENOSYS and others where there are no locks.
+	 */
+	int (*lock)(const struct ck_io *io, int fd);
+	/*
 	 * Transfers that go on beside the caller, of one thread (queue.h is how they are used).
 	 * queue_new makes room for `depth` of them; -1 where the system has or allows no such
 	 * thing (ENOSYS, EPERM, ENOMEM). queue_submit begins one. queue_reap waits until one has
