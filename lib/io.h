@@ -211,7 +211,8 @@ bool ck_io_is_no_dir(const struct ck_io *io, const char *path);
 
 /*
  * Remove a directory and what is in it, at most 8 levels deep (path itself is the first), never
- * following a link. What is gone already is fine; goes on after a failure and returns the first one.
+ * following a link. A few threads share its entries, as unlinking a large file takes a while. What is gone
+ * already is fine; goes on after a failure and returns the first one of a thread.
  * Returns 0; CK_EFORMAT (path is not a directory, or is too deep: what is below stays); CK_EIO.
  */
 int ck_io_remove_tree(const struct ck_io *io, const char *path, struct ck_error *err);
