@@ -20,7 +20,7 @@ int ck_resume_parse(const char *what, const char *text, struct ck_resume *out, s
 					 "%s: expected auto, fresh, or the number of a step", what)
 			       : ck_fail(err, CK_EARG,
 					 "%s: %s: expected auto, fresh, or the number of a step",
-					 what, text);
+					 what, *text ? text : "empty");
 	*out = (struct ck_resume){.mode = CK_RESUME_STEP, .step = step};
 	return 0;
 }

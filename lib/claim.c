@@ -232,14 +232,18 @@ int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out
 int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_claim *claim,
 		   struct ck_error *err)
 {
+	struct ck_error why = CK_ERROR_INIT;
 	struct ck_buf text = CK_BUF_INIT;
 	int rc;
 
-	rc = ck_claim_print(claim, &text, err);
+	rc = ck_claim_print(claim, &text, &why);
 	if (!rc)
-		rc = ck_dirfile_store_of(io, dir, claim->generation, CK_CLAIM_FILE, &text, err);
+		rc = ck_dirfile_store_of(io, dir, claim->generation, CK_CLAIM_FILE, &text, &why);
 	ck_buf_fini(&text);
-	return rc;
+	/* A newer owner sweeps away what was about to be renamed. */
+	if (rc == CK_ENOENT && ck_owner_check(io, dir, claim->generation, err) == CK_EFENCED)
+		return CK_EFENCED;
+	return rc ? ck_fail(err, rc, "%s", why.text) : 0;
 }
 
 /* The first number from `from` on that nobody has: mkdir decides between claimants. */

@@ -63,6 +63,11 @@ struct ck_io_ops {
 	int (*readdir)(const struct ck_io *io, const char *path,
 		       int (*entry)(void *arg, const char *name), void *arg);
 	/*
+	 * flock, exclusive: -1, EWOULDBLOCK, while another descriptor has the file locked. Goes with
+	 * the descriptor, so with the process; ENOSYS and others where there are no locks.
+	 */
+	int (*lock)(const struct ck_io *io, int fd);
+	/*
 	 * Transfers that go on beside the caller, of one thread (queue.h is how they are used).
 	 * queue_new makes room for `depth` of them; -1 where the system has or allows no such
 	 * thing (ENOSYS, EPERM, ENOMEM). queue_submit begins one. queue_reap waits until one has
@@ -206,7 +211,8 @@ bool ck_io_is_no_dir(const struct ck_io *io, const char *path);
 
 /*
  * Remove a directory and what is in it, at most 8 levels deep (path itself is the first), never
- * following a link. What is gone already is fine; goes on after a failure and returns the first one.
+ * following a link. A few threads share its entries, as unlinking a large file takes a while. What is gone
+ * already is fine; goes on after a failure and returns the first one of a thread.
  * Returns 0; CK_EFORMAT (path is not a directory, or is too deep: what is below stays); CK_EIO.
  */
 int ck_io_remove_tree(const struct ck_io *io, const char *path, struct ck_error *err);

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "names.h"
+#include "parallel.h"
 
 #define TREE_LEVELS 8
+#define REMOVE_THREADS 4
 
 /* Names under way into a struct ck_names. */
 struct listing {
@@ -83,7 +85,7 @@ bool ck_io_is_no_dir(const struct ck_io *io, const char *path)
 	return io->ops->lstat(io, path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* A removal under way: the first failure is the answer, whatever comes after it. */
+/* A removal under way, in one thread: the first failure is the answer, whatever comes after it. */
 struct removal {
 	const struct ck_io *io;
 	int rc;
@@ -124,6 +126,47 @@ static void remove_entry(struct removal *removal, const char *dir, const char *n
 		removal_errno(removal, errnum, path, "unlink");
 }
 
+/* The names of a directory, dealt to some threads. */
+struct removal_share {
+	struct removal removal; /* with an error of its own */
+	struct ck_error err;
+	const char *dir;
+	const struct ck_names *names;
+	size_t threads;
+	int level;
+};
+
+static void remove_share(void *arg, size_t thread)
+{
+	struct removal_share *share = (struct removal_share *)arg + thread;
+
+	for (size_t i = thread; i < share->names->count; i += share->threads)
+		remove_entry(&share->removal, share->dir, share->names->names[i], share->level);
+}
+
+/* A large file takes a while to unlink, and a server answers several at once. */
+static void remove_entries(struct removal *removal, const char *dir, const struct ck_names *names,
+			   int level)
+{
+	struct removal_share shares[REMOVE_THREADS];
+	/* Not below: trees that are wide and deep would have threads by the thousand. */
+	size_t most = level == 1 ? REMOVE_THREADS : 1;
+	size_t threads = names->count < most ? names->count : most;
+
+	for (size_t t = 0; t < threads; t++)
+		shares[t] = (struct removal_share){.removal = {.io = removal->io,
+							       .err = &shares[t].err},
+						   .dir = dir,
+						   .names = names,
+						   .threads = threads,
+						   .level = level};
+	ck_parallel(threads, remove_share, shares);
+	for (size_t t = 0; t < threads; t++)
+		if (shares[t].removal.rc && !removal->rc)
+			removal->rc = ck_fail(removal->err, shares[t].removal.rc, "%s",
+					      shares[t].err.text);
+}
+
 static void remove_level(struct removal *removal, const char *path, int level)
 {
 	struct ck_names names = {NULL, 0};
@@ -140,8 +183,8 @@ static void remove_level(struct removal *removal, const char *path, int level)
 	rc = ck_io_list(removal->io, path, &names, &err);
 	if (rc && rc != CK_ENOENT && !removal->rc)
 		removal->rc = ck_fail(removal->err, rc, "%s", err.text);
-	for (size_t i = 0; i < names.count; i++)
-		remove_entry(removal, path, names.names[i], level);
+	if (names.count)
+		remove_entries(removal, path, &names, level);
 	ck_names_fini(&names);
 	if (!rc && removal->io->ops->rmdir(removal->io, path) < 0)
 		removal_errno(removal, errno, path, "rmdir");

@@ -292,6 +292,16 @@ static int fault_readdir(const struct ck_io *io, const char *path,
 	return (int)answer(&action, fault->below->ops->readdir(fault->below, path, entry, arg));
 }
 
+static int fault_lock(const struct ck_io *io, int fd)
+{
+	struct ck_io_fault *fault = fault_of(io);
+	struct ck_fault_action action = begin_fd(fault, CK_FAULT_LOCK, fd);
+
+	if (prevented(&action))
+		return (int)answer(&action, -1);
+	return (int)answer(&action, fault->below->ops->lock(fault->below, fd));
+}
+
 static const struct ck_io_ops fault_ops = {
 	.open = fault_open,
 	.close = fault_close,
@@ -307,6 +317,7 @@ static const struct ck_io_ops fault_ops = {
 	.link = fault_link,
 	.unlink = fault_unlink,
 	.readdir = fault_readdir,
+	.lock = fault_lock,
 	.queue_new = ck_fault_queue_new,
 	.queue_submit = ck_fault_queue_submit,
 	.queue_reap = ck_fault_queue_reap,

@@ -7,7 +7,7 @@
  *	<op>[,<op>…]:<glob of the last path component or path>[:<key>=<value>…]
  *
  *	op      open close pread pwrite fsync fallocate fstat lstat mkdir rmdir rename link unlink
- *	        readdir queue submit reap; "meta" = none of pread, pwrite and the last three; "any"
+ *	        readdir lock queue submit reap; "meta" = none of pread, pwrite and the last three; "any"
  *		pread and pwrite are transfers of a queue as well; "queue" is to make one,
  *		"submit" to begin a transfer, "reap" to hear of its end; "queue" and "reap" have
  *		no path: "queue:*:errno=ENOSYS" is a kernel without io_uring

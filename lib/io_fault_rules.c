@@ -36,6 +36,7 @@ static const struct name_value op_names[] = {
 	{"link", BIT(CK_FAULT_LINK)},
 	{"unlink", BIT(CK_FAULT_UNLINK)},
 	{"readdir", BIT(CK_FAULT_READDIR)},
+	{"lock", BIT(CK_FAULT_LOCK)},
 	{"queue", BIT(CK_FAULT_QUEUE)},
 	{"submit", BIT(CK_FAULT_SUBMIT)},
 	{"reap", BIT(CK_FAULT_REAP)},

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "io_posix.h"
@@ -129,6 +130,12 @@ static int posix_readdir(const struct ck_io *io, const char *path,
 	return error ? -1 : 0;
 }
 
+static int posix_lock(const struct ck_io *io, int fd)
+{
+	(void)io;
+	return flock(fd, LOCK_EX | LOCK_NB);
+}
+
 static const struct ck_io_ops posix_ops = {
 	.open = posix_open,
 	.close = posix_close,
@@ -144,6 +151,7 @@ static const struct ck_io_ops posix_ops = {
 	.link = posix_link,
 	.unlink = posix_unlink,
 	.readdir = posix_readdir,
+	.lock = posix_lock,
 	.queue_new = ck_posix_queue_new,
 	.queue_submit = ck_posix_queue_submit,
 	.queue_reap = ck_posix_queue_reap,

@@ -77,12 +77,15 @@ int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_e
 /*
  * Claim the next generation: mkdir .gen-<highest + 1>, on EEXIST the next, then claim.json in it.
  * Fills claim->generation and nonce; the rest is the caller's. Returns 0; CK_ENOENT (run
- * directory); CK_EFORMAT; CK_EIO. After a failure the claim is untouched, and the number is given back where
- * that is possible: without a claim it would only fence the present owner.
+ * directory); CK_EFENCED: as below; CK_EFORMAT; CK_EIO. After a failure the claim is untouched, and the number is
+ * given back where that is possible: without a claim it would only fence the present owner.
  */
 int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
 		  struct ck_error *err);
-/* Replace claim.json of our own generation. */
+/*
+ * Replace claim.json of our own generation. Returns 0; CK_EFENCED: a newer one has taken over, and swept away what
+ * was under way; CK_ENOENT; CK_EFORMAT; CK_EIO; CK_ENOMEM.
+ */
 int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_claim *claim,
 		   struct ck_error *err);
 int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,

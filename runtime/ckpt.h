@@ -148,7 +148,7 @@ struct ckpt_comm {
 	void (*release)(void *ctx);
 };
 
-/* Settings of the program. Zero or NULL: as sbatch --ckpt-… said, else the default. */
+/* Settings of the program. Zero or NULL: as sbatch --ckpt-… said, else the default. "" is CKPT_EARG. */
 struct ckpt_options {
 	size_t struct_size;    /* sizeof(struct ckpt_options) */
 	const char *dir;       /* run directory */
@@ -178,8 +178,12 @@ struct ckpt_options {
  *   comm     copied; its ctx must live until ckpt_close. NULL: this process is the only rank
  *   options  copied. NULL: everything from the environment
  *
+ * A run is open once: while another process, or another handle of this one, has it, CKPT_EREFUSED, unless
+ * options.takeover is set; then that one is fenced. A handle that is dead is closed first, too.
+ *
  * Installs the signal handlers; they only set a flag, and go on to a handler that was there before.
- * Returns 0; CKPT_EARG, CKPT_EIO, CKPT_EREFUSED, CKPT_EPEER, CKPT_ENOMEM.
+ * Returns 0; CKPT_EARG, CKPT_EIO, CKPT_EREFUSED, CKPT_EFENCED (another program opens it at the same time, and has
+ * got it), CKPT_EPEER, CKPT_ENOMEM.
  */
 int ckpt_open(ckpt **ck, const struct ckpt_comm *comm, const struct ckpt_options *options);
 

@@ -268,30 +268,61 @@ static enum ck_cmd_exit finish(struct diff *d)
 	return differ ? CK_CMD_BAD : CK_CMD_FINE;
 }
 
-static enum ck_cmd_exit diff(struct diff *d, char **names)
+static int open_both(struct diff *d, char **names, struct ck_error *err)
 {
-	struct ck_error err = CK_ERROR_INIT;
-	int rc = ck_cmd_source_open(d->cmd, names[0], &d->a, &err);
+	int rc = ck_cmd_source_open(d->cmd, names[0], &d->a, err);
 
 	if (!rc)
-		rc = ck_cmd_source_open(d->cmd, names[1], &d->b, &err);
+		rc = ck_cmd_source_open(d->cmd, names[1], &d->b, err);
 	if (!rc)
-		rc = check_choice(d, &err);
+		rc = check_choice(d, err);
 	d->slab_a = malloc(SLAB_BYTES);
 	d->slab_b = malloc(SLAB_BYTES);
 	if (!rc && (!d->slab_a || !d->slab_b))
-		rc = ck_fail_nomem(&err, SLAB_BYTES);
-	if (!rc) {
-		ck_cmd_json_open(&d->out, NULL, '{');
-		ck_cmd_json_text(&d->out, "a", d->a.dir);
-		ck_cmd_json_text(&d->out, "b", d->b.dir);
-		ck_cmd_json_open(&d->out, "items", '[');
-		ck_cmd_progress_begin(&d->progress, "ckpt diff", true,
-				      ck_cmd_source_bytes(&d->a) + ck_cmd_source_bytes(&d->b));
-		rc = compare_all(d, &err);
-		ck_cmd_progress_end(&d->progress);
-	}
+		rc = ck_fail_nomem(err, SLAB_BYTES);
+	return rc;
+}
+
+/* Damaged bytes would look like a difference that the program has made. */
+static enum ck_cmd_exit verify_both(struct diff *d)
+{
+	enum ck_cmd_exit exit_code = ck_cmd_source_verify(d->cmd, &d->a, &d->progress);
+
+	if (exit_code == CK_CMD_INTERRUPTED)
+		return exit_code;
+	return ck_cmd_worse(exit_code, ck_cmd_source_verify(d->cmd, &d->b, &d->progress));
+}
+
+static enum ck_cmd_exit compare_and_tell(struct diff *d)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int rc;
+
+	ck_cmd_json_open(&d->out, NULL, '{');
+	ck_cmd_json_text(&d->out, "a", d->a.dir);
+	ck_cmd_json_text(&d->out, "b", d->b.dir);
+	ck_cmd_json_open(&d->out, "items", '[');
+	rc = compare_all(d, &err);
+	ck_cmd_progress_clear(&d->progress);
 	return rc ? ck_cmd_tell(d->cmd, rc, &err) : finish(d);
+}
+
+static enum ck_cmd_exit diff(struct diff *d, char **names)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	enum ck_cmd_exit exit_code;
+	int rc = open_both(d, names, &err);
+
+	if (rc)
+		return ck_cmd_tell(d->cmd, rc, &err);
+	/* All is read twice: once to verify it. */
+	ck_cmd_progress_begin(&d->progress, "ckpt diff", true,
+			      2 * (ck_cmd_source_bytes(&d->a) + ck_cmd_source_bytes(&d->b)));
+	exit_code = verify_both(d);
+	if (exit_code == CK_CMD_FINE)
+		exit_code = compare_and_tell(d);
+	ck_cmd_progress_end(&d->progress);
+	return exit_code;
 }
 
 static int run_diff(struct ck_cmd *cmd, int argc, char **argv)
@@ -334,13 +365,15 @@ const struct ck_cmd_verb ck_cmd_diff = {
 	.synopsis = "diff [-i GLOB] [--json] RUN@STEP RUN@STEP",
 	.summary = "compare the items of two checkpoints, of whatever numbers of ranks",
 	.help = "Says of each item that is not equal, bit for bit, how many elements differ, by\n"
-		"how much at most, and where the first is. Bytes are not verified on the way.\n"
+		"how much at most, and where the first is. Both are verified first; where one is\n"
+		"bad, that is told, and nothing is compared.\n"
 		"\n"
 		"  -i, --items GLOB  only these items; may be given several times\n"
 		"      --json        for programs; the keys stand in ckpt(1)\n"
 		"  -h, --help        this text\n"
 		"\n"
-		"Exit code: 0 all are equal, 1 some are not, or there is no such checkpoint or\n"
-		"item, 2 usage, 3 something could not be read, 130 interrupted\n",
+		"Exit code: 0 all are equal, 1 some are not, or a checkpoint is bad, or there is\n"
+		"no such checkpoint or item, 2 usage, 3 something could not be read,\n"
+		"130 interrupted\n",
 	.run = run_diff,
 };

@@ -1,5 +1,6 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #define SLAB_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_MAX UINT64_C(5000000000)
+#define LOCK_FILE ".ckpt-export"
 #define FILES_MAX 99999 /* five digits */
 
 /* A tensor of the result. */
@@ -32,6 +34,7 @@ struct job {
 	uint64_t max_bytes;
 	bool json;
 	struct ck_source source;
+	int lock;               /* descriptor of LOCK_FILE */
 	struct tensor *tensors; /* by file; in a file as they stand there */
 	size_t ntensors;
 	size_t nfiles;
@@ -195,7 +198,7 @@ static int write_content(struct job *x, struct output *out, const struct tensor 
 	return rc ? rc : ck_io_sync_close(out->io, &out->fd, out->path, err);
 }
 
-/* Under another name until it is whole; what an export that was killed left under it, is in the way. */
+/* Under another name until it is whole; what an export that was killed has left under it, goes. */
 static int create_partial(struct output *out, struct ck_error *err)
 {
 	int rc = ck_io_create(out->io, out->path, &out->fd, err);
@@ -276,10 +279,8 @@ static int write_index(const struct job *x, struct ck_error *err)
 static int write_all(struct job *x, struct ck_error *err)
 {
 	size_t begin = 0, end;
-	int rc = ck_io_mkdir(x->cmd->io, x->to, err);
+	int rc = 0;
 
-	if (rc == CK_EEXIST)
-		rc = 0;
 	for (size_t f = 0; f < x->nfiles && !rc; f++, begin = end) {
 		for (end = begin; end < x->ntensors && x->tensors[end].file == f;)
 			end++;
@@ -292,6 +293,52 @@ static int write_all(struct job *x, struct ck_error *err)
 	if (!rc && x->nfiles > 1)
 		rc = write_index(x, err);
 	return rc ? rc : ck_io_sync_dir(x->cmd->io, x->to, NULL, err);
+}
+
+/*
+ * Two at once would take each other's files for what a killed one has left. The lock ends with its process,
+ * whatever ends that; where the file system has none, we go on without. Its file may have been removed, by the
+ * one before us, after we had opened it: then another one may be locked by now.
+ */
+static int lock_place(struct job *x, char path[static PATH_MAX], struct ck_error *err)
+{
+	const struct ck_io *io = x->cmd->io;
+	struct stat ours, there;
+	bool locked;
+	int rc = ck_dirfile_path(path, x->to, LOCK_FILE, err);
+
+	if (rc)
+		return rc;
+	x->lock = io->ops->open(io, path, O_RDWR | O_CREAT, 0666);
+	if (x->lock < 0)
+		return ck_fail_errno(err, errno, "%s: open", path);
+	if (io->ops->lock(io, x->lock) < 0)
+		locked = errno != EWOULDBLOCK;
+	else
+		locked = io->ops->fstat(io, x->lock, &ours) == 0 &&
+			 io->ops->lstat(io, path, &there) == 0 && ours.st_ino == there.st_ino;
+	if (!locked)
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: another export writes there: wait for its end, or name another "
+			     "directory",
+			     x->to);
+	return rc;
+}
+
+static int write_locked(struct job *x, struct ck_error *err)
+{
+	const struct ck_io *io = x->cmd->io;
+	char path[PATH_MAX];
+	int rc = ck_io_mkdir(io, x->to, err);
+
+	if (!rc || rc == CK_EEXIST)
+		rc = lock_place(x, path, err);
+	if (!rc) {
+		rc = write_all(x, err);
+		io->ops->unlink(io, path); /* while it is ours */
+	}
+	ck_io_close(io, &x->lock);
+	return rc;
 }
 
 static enum ck_cmd_exit tell(const struct job *x)
@@ -355,7 +402,7 @@ static enum ck_cmd_exit export_tensors(struct job *x, const char *from)
 			      ck_cmd_source_bytes(&x->source) + x->bytes);
 	exit_code = ck_cmd_source_verify(x->cmd, &x->source, &x->progress);
 	if (exit_code == CK_CMD_FINE)
-		exit_code = ck_cmd_tell(x->cmd, write_all(x, &err), &err);
+		exit_code = ck_cmd_tell(x->cmd, write_locked(x, &err), &err);
 	ck_cmd_progress_end(&x->progress);
 	return exit_code == CK_CMD_FINE ? tell(x) : exit_code;
 }
@@ -399,7 +446,11 @@ static int run_export(struct ck_cmd *cmd, int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct job x = {.cmd = cmd, .prefix = "", .max_bytes = DEFAULT_MAX, .source = {.fd = -1}};
+	struct job x = {.cmd = cmd,
+			.prefix = "",
+			.max_bytes = DEFAULT_MAX,
+			.source = {.fd = -1},
+			.lock = -1};
 	enum ck_cmd_exit exit_code;
 	int option, rc = CK_CMD_FINE;
 

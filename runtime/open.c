@@ -161,7 +161,7 @@ static void sweep(void *arg)
 
 /*
  * Rank 0: does the present owner still run? Under Slurm the plugin has looked before the step began; here
- * processes of this host are looked at.
+ * processes of this host are looked at. Another handle of this process is nobody else's to see.
  */
 static int may_supersede(ckpt *ck, struct ck_error *err)
 {
@@ -175,7 +175,13 @@ static int may_supersede(ckpt *ck, struct ck_error *err)
 	rc = ck_owner_ask(ck->io, ck->set.dir, &owner, &found, err);
 	if (rc || !found)
 		return rc;
-	if (ck_owner_seems_alive(ck->io, &owner, ours))
+	if (ck_signals_used() && ck_owner_is_us(ck->io, &owner, ours))
+		rc = ck_fail(err, CK_EREFUSED,
+			     "%s: is open already in this process (generation %" PRIu64
+			     "): ckpt_close that handle first, or take over with "
+			     "ckpt_options.takeover",
+			     ck->set.dir, owner.generation);
+	else if (ck_owner_seems_alive(ck->io, &owner, ours))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
 			     "): end it first, or take over with --ckpt-takeover",
@@ -203,6 +209,9 @@ static int claim(ckpt *ck, struct ck_error *err)
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
+	/* Of those who open it at once all may get this far; only the last of them need go on. */
+	if ((rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err)))
+		return rc;
 	ck_deadline_recall(ck);
 	salvage(ck);
 	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */

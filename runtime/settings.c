@@ -153,7 +153,7 @@ static int fail_word(const char *what, const char *text, const char *const *word
 	char quoted[64];
 	bool three = words[2] != NULL;
 
-	copy_cut(quoted, sizeof(quoted), text);
+	copy_cut(quoted, sizeof(quoted), *text ? text : "empty");
 	return ck_fail(err, CK_EARG, "%s: %s: expected %s%s%s or %s", what, quoted, words[0],
 		       three ? ", " : "", three ? words[1] : "", words[three ? 2 : 1]);
 }
@@ -209,6 +209,21 @@ static int load_words(ck_getenv get, bool sealed, const struct ckpt_options *opt
 	return 0;
 }
 
+/* "" is no way to say none: who passes it on, meant to say something. */
+static int load_from(const char *what, const char *text, char out[static PATH_MAX],
+		     struct ck_error *err)
+{
+	if (text && !*text)
+		return ck_fail(err, CK_EARG,
+			       "%s: empty: expected a run or step directory; leave it out for none",
+			       what);
+	if (text && strlen(text) >= PATH_MAX - 4 * CK_NAME_MAX)
+		return ck_fail(err, CK_EARG, "%s: a path of %zu characters is too long", what,
+			       strlen(text));
+	strcpy(out, or_empty(text));
+	return 0;
+}
+
 static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *options,
 			struct ck_settings *out, struct ck_error *err)
 {
@@ -224,10 +239,8 @@ static int load_choices(ck_getenv get, bool sealed, const struct ckpt_options *o
 	if (text && (rc = ck_staging_parse(what, text, &out->staging, err)))
 		return rc;
 	text = pick(get, sealed, options->from, "ckpt_options.from", CK_ENV_FROM, &what);
-	if (text && strlen(text) >= sizeof(out->from) - 4 * CK_NAME_MAX)
-		return ck_fail(err, CK_EARG, "%s: a path of %zu characters is too long", what,
-			       strlen(text));
-	snprintf(out->from, sizeof(out->from), "%s", text ? text : "");
+	if ((rc = load_from(what, text, out->from, err)))
+		return rc;
 	out->takeover = options->takeover || (sealed && get(CK_ENV_TAKEOVER));
 	return sealed ? load_u64(get, CK_ENV_KEEP_EVERY, 1, CK_STEP_MAX, 0, &out->keep_every, err)
 		      : 0;

@@ -112,6 +112,16 @@ void ck_signals_remove(void)
 	pthread_mutex_unlock(&lock);
 }
 
+bool ck_signals_used(void)
+{
+	bool used;
+
+	pthread_mutex_lock(&lock);
+	used = users > 0 && atomic_load(&owner_pid) == getpid();
+	pthread_mutex_unlock(&lock);
+	return used;
+}
+
 int ck_signals_stop(void)
 {
 	return atomic_load(&stop_seen);

@@ -8,6 +8,8 @@
 #ifndef CK_SIGNALS_H
 #define CK_SIGNALS_H
 
+#include <stdbool.h>
+
 #include "error.h"
 
 /*
@@ -19,6 +21,9 @@ int ck_signals_install(const int *stop, const int *save, struct ck_error *err);
 
 /* Undo one install; the last puts the old handlers back where ours still stand. Thread-safe. */
 void ck_signals_remove(void);
+
+/* Is an install of this very process, not of its parent, not undone yet: has it a run open? Thread-safe. */
+bool ck_signals_used(void);
 
 /* The stop signal seen by this process, 0 if none. It stays. Async-signal-safe. */
 int ck_signals_stop(void);

@@ -57,3 +57,10 @@ bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
 		return false;
 	return runs(io, owner);
 }
+
+bool ck_owner_is_us(const struct ck_io *io, const struct ck_claim *owner,
+		    const struct ck_claim *ours)
+{
+	return !owner->ended && owner->pid == ours->pid && strcmp(owner->host, ours->host) == 0 &&
+	       strcmp(owner->job.job_id, ours->job.job_id) == 0 && runs(io, owner);
+}

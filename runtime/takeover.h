@@ -20,6 +20,13 @@ bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
 			  const struct ck_claim *ours);
 
 /*
+ * True when the owner's claim was not ended and was made by this very process. Only for one that has a run open:
+ * a process begun at once after an owner that died may have its number.
+ */
+bool ck_owner_is_us(const struct ck_io *io, const struct ck_claim *owner,
+		    const struct ck_claim *ours);
+
+/*
  * From /proc/<pid>/stat and /proc/uptime: does the process run, and since when? Pure.
  *   now    seconds since 1970
  *   since  out: when it began

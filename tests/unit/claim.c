@@ -247,6 +247,27 @@ static void test_owner(void)
 	is_int(ck_owner_check(&ck_io_posix, dir, 3, &err), 0, "the newer owns");
 }
 
+/* The owner takes for left over what is about to become our claim. */
+static void test_swept_by_the_owner(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_io_fault *fault;
+	struct ck_claim claim = {.time = 1764448670};
+	struct ck_error err = CK_ERROR_INIT;
+
+	if (ck_io_fault_new(&fault, &ck_io_posix, "rename:claim.json*:errno=ENOENT", &err))
+		ok(false, "%s", err.text);
+	is_int(ck_claim_take(&ck_io_posix, dir, &claim, &err), 0, "a claim");
+	is_int(ck_claim_store(ck_io_fault_io(fault), dir, &claim, &err), CK_ENOENT,
+	       "it is swept, nobody knows why");
+	like(err.text, "claim.json: No such file", "the text");
+	make_generation(dir, 2);
+	is_int(ck_claim_store(ck_io_fault_io(fault), dir, &claim, &err), CK_EFENCED,
+	       "it is swept by who has taken over");
+	like(err.text, "generation 2 has taken over this run", "the text");
+	ck_io_fault_free(fault);
+}
+
 static int claim_one(const char *dir, int i)
 {
 	struct ck_claim claim = {.pid = (uint64_t)i, .time = 1764448670};
@@ -285,6 +306,7 @@ int main(void)
 	test_nothing_left();
 	test_owner_load();
 	test_owner();
+	test_swept_by_the_owner();
 	test_race();
 	return done_testing();
 }

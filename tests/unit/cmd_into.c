@@ -1,8 +1,10 @@
 /* Where `ckpt reshard` and `export` write: what they refuse, and that nothing is changed then. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,8 +163,74 @@ static void partial_files(void)
 		       "model.safetensors.partial: unlink: Is a directory");
 }
 
+/* ---- another export ---- */
+
+static void locked_place(void)
+{
+	const char *dir = two_steps();
+	char to[PATH_MAX];
+	int fd;
+
+	snprintf(to, sizeof(to), "%s", in_dir(dir, "../hf"));
+	ok(mkdir(to, 0777) == 0, "a directory");
+	put_file(in(to, "model.safetensors.partial"), "half");
+	fd = open(in(to, ".ckpt-export"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	is_int(flock(fd, LOCK_EX), 0, "where another export is at work");
+	expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 1, "a second one",
+		       "/hf: another export writes there: wait for its end");
+	ok(exists_in(to, "model.safetensors.partial"), "what the first one writes stays");
+	ok(exists_in(to, ".ckpt-export"), "and so does its lock");
+	close(fd);
+	expect_done(ckpt_cmd("export", in(dir, "../run@12"), to), "once that is over");
+	is_u64(count_in(to), 1, "nothing but the result is there");
+	unlink(in(to, "model.safetensors"));
+	expect_done(ckpt_cmd_as(&(struct manner){.faults = "lock:*:errno=ENOLCK"}, "export",
+				in(dir, "../run@12"), to),
+		    "a file system without locks");
+}
+
+static int export_again(const char *dir, int i)
+{
+	struct said said = ckpt_cmd("export", in(dir, i % 2 ? "run@12" : "run@9"), in(dir, "both"));
+	int code = said.exit_code;
+
+	said_fini(&said);
+	return code;
+}
+
+/* Whoever comes first, its file is whole, and of one checkpoint. */
+static void exports_at_once(void)
+{
+	const char *dir = two_steps();
+	int results[6], done = 0, same = 0;
+	char place[PATH_MAX];
+
+	snprintf(place, sizeof(place), "%s", in_dir(dir, ".."));
+	race(6, export_again, place, results);
+	for (int i = 0; i < 6; i++) {
+		done += results[i] == 0;
+		ok(results[i] == 0 || results[i] == 1, "done or refused: %d", results[i]);
+	}
+	is_int(done, 1, "one of them is done");
+	is_u64(count_in(in(place, "both")), 1, "and has left its file alone");
+	for (int i = 0; i < 2; i++) {
+		char line[3 * PATH_MAX];
+
+		expect_done(ckpt_cmd("export", in(place, i ? "run@12" : "run@9"),
+				     in(place, i ? "12" : "9")),
+			    "alone");
+		snprintf(line, sizeof(line), "cmp -s '%s' '%s'",
+			 in(place, "both/model.safetensors"),
+			 in(place, i ? "12/model.safetensors" : "9/model.safetensors"));
+		same += system(line) == 0;
+	}
+	is_int(same, 1, "which is that of one of the two checkpoints");
+}
+
 int main(void)
 {
+	locked_place();
+	exports_at_once();
 	partial_files();
 	places();
 	older_into_its_run();

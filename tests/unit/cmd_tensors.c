@@ -401,46 +401,6 @@ static void diffs(void)
 	written_free(&b);
 }
 
-/* One element that is known. */
-static void diff_names_it(void)
-{
-	struct ck_item_list table = {.count = 0};
-	struct written a, b;
-	struct ck_layout layout;
-	struct ck_layout_block block = {.item = 0};
-	struct ck_box box = {.ndim = 2, .extent = {3, 4}};
-	struct said said;
-	FILE *file;
-
-	fresh();
-	add_item(&table, "w", CK_SHARDED, CK_I32, 2, 3, 4);
-	ck_layout_init(&layout, &table);
-	if (ck_layout_add(&layout, &block, &box, NULL) || ck_layout_sort(&layout, NULL))
-		abort();
-	written_make(&a, at("a"), id, &table, &layout, 1, 5);
-	written_make(&b, at("b"), id, &table, &layout, 1, 5);
-	/* Element [1, 2]: diff does not verify, so the file may be written to. */
-	file = fopen(in_dir(b.step, "rank-00000.0.safetensors"), "r+b");
-	if (file) {
-		int32_t value;
-
-		memcpy(&value, b.tensors[0] + 4 * 6, sizeof(value));
-		value ^= 64;
-		fseek(file, 4096 + 4 * 6, SEEK_SET);
-		fwrite(&value, sizeof(value), 1, file);
-		fclose(file);
-	}
-	said = ckpt_cmd("diff", at("a@40"), at("b@40"));
-	is_int(said.exit_code, 1, "one element");
-	like(said.out, "w: different: 1 of 12 elements, largest difference 64, first at [1, 2]",
-	     "is named");
-	said_fini(&said);
-	ck_layout_fini(&layout);
-	ck_item_list_fini(&table);
-	written_free(&a);
-	written_free(&b);
-}
-
 /* ---- PyTorch's algorithm ---- */
 
 static void dcp(void)
@@ -491,7 +451,6 @@ int main(void)
 	export_refusals();
 	export_misplaced();
 	diffs();
-	diff_names_it();
 	dcp();
 	return done_testing();
 }

@@ -73,8 +73,8 @@ static uint32_t call_all(const struct ck_io *io, struct scratch *files, int errn
 	struct stat st;
 	char byte;
 	uint32_t failed = 0;
-	long rc[14];
-	int errnos[14];
+	long rc[15];
+	int errnos[15];
 
 #define CALL(n, ...)                   \
 	do {                           \
@@ -89,6 +89,7 @@ static uint32_t call_all(const struct ck_io *io, struct scratch *files, int errn
 	CALL(4, io->ops->fsync(io, fd));
 	CALL(5, io->ops->fallocate(io, fd, 0, 4096));
 	CALL(6, io->ops->fstat(io, fd, &st));
+	CALL(14, io->ops->lock(io, fd));
 	CALL(1, io->ops->close(io, fd));
 	CALL(7, io->ops->lstat(io, scratch_path(files, "old"), &st));
 	CALL(8, io->ops->mkdir(io, scratch_path(files, "made"), 0777));
@@ -98,7 +99,7 @@ static uint32_t call_all(const struct ck_io *io, struct scratch *files, int errn
 	CALL(12, io->ops->unlink(io, scratch_path(files, "third")));
 	CALL(13, io->ops->readdir(io, files->dir, ignore_entry, NULL));
 #undef CALL
-	for (unsigned i = 0; i < 14; i++) {
+	for (unsigned i = 0; i < 15; i++) {
 		if (rc[i] < 0 && errnos[i] != errnum)
 			return UINT32_MAX;
 		failed |= rc[i] < 0 ? 1u << i : 0;
@@ -141,11 +142,12 @@ static void test_every_operation_fails_by_its_name(void)
 		{"link:*:errno=ESTALE", 1u << 11},
 		{"unlink:*:errno=ESTALE", 1u << 12},
 		{"readdir:*:errno=ESTALE", 1u << 13},
+		{"lock:*:errno=ESTALE", 1u << 14},
 		{"rmdir,mkdir:*:errno=ESTALE", 1u << 8 | 1u << 9},
 		{"rmdir:*:errno=ESTALE;mkdir:*:errno=ESTALE;", 1u << 8 | 1u << 9},
-		{"meta:*:errno=ESTALE", 0x3fff & ~(1u << 2 | 1u << 3)},
-		{"any:*:errno=ESTALE", 0x3fff},
-		{"any:*:errno=ESTALE:done=1", 0x3fff},
+		{"meta:*:errno=ESTALE", 0x7fff & ~(1u << 2 | 1u << 3)},
+		{"any:*:errno=ESTALE", 0x7fff},
+		{"any:*:errno=ESTALE:done=1", 0x7fff},
 	};
 
 	for (size_t i = 0; i < ROWS(rows); i++) {

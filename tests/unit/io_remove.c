@@ -1,6 +1,7 @@
 #include "io.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -162,6 +163,50 @@ static void test_remove_tree_with_a_path_that_is_too_long(void)
 	is_int(err.code, CK_EIO, "and is told");
 }
 
+static void make_many(struct scratch *files)
+{
+	char name[32];
+
+	ck_io_mkdir(&ck_io_posix, scratch_path(files, "tree"), NULL);
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "tree/%02d", i);
+		scratch_put_text(scratch_path(files, name), "x");
+	}
+}
+
+/* Returns when four threads are here. */
+static int unlink_together(const struct ck_io *io, const char *path)
+{
+	pthread_barrier_wait(io->ctx);
+	return unlink(path);
+}
+
+static void test_remove_tree_in_several_threads(void)
+{
+	struct ck_io_ops ops = *ck_io_posix.ops;
+	pthread_barrier_t barrier;
+	struct ck_io io = {.ops = &ops, .ctx = &barrier};
+	struct scratch files = scratch_new();
+	struct ck_io_fault *fault;
+	struct ck_error err = CK_ERROR_INIT;
+
+	ops.unlink = unlink_together;
+	pthread_barrier_init(&barrier, NULL, 4);
+	make_many(&files);
+	is_int(ck_io_remove_tree(&io, scratch_path(&files, "tree"), &err), CK_OK,
+	       "many files, four at a time: '%s'", err.text);
+	ok(!scratch_exists(files.path), "all are removed");
+	pthread_barrier_destroy(&barrier);
+
+	fault = scratch_fault("unlink:17:errno=EIO");
+	make_many(&files);
+	is_int(ck_io_remove_tree(ck_io_fault_io(fault), scratch_path(&files, "tree"), &err), CK_EIO,
+	       "one of many fails");
+	like(err.text, "/tree/17: unlink: Input/output error", "and is told");
+	is_u64(scratch_entries(scratch_path(&files, "tree")), 1, "the others go");
+	ck_io_fault_free(fault);
+}
+
 static void test_remove_tree(void)
 {
 	struct scratch files = scratch_new();
@@ -185,6 +230,7 @@ int main(void)
 	test_remove_tree_with_others_at_work();
 	test_remove_tree_depth();
 	test_remove_tree_with_a_path_that_is_too_long();
+	test_remove_tree_in_several_threads();
 	test_remove_tree();
 	return done_testing();
 }

@@ -2,6 +2,7 @@
 #include "settings.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,43 @@ static void bad_options(void)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		is_int(load(&rows[i].options), CK_EARG, "refused: %s", rows[i].text);
 		like(err.text, rows[i].text, "the text names it");
+	}
+}
+
+/* Of options that are texts: whatever they mean, "" is none of it. */
+static void empty_texts(void)
+{
+	static const struct {
+		const char *option, *variable; /* as messages and environment name them */
+		struct ckpt_options options;
+	} rows[] = {
+#define ROW(member, variable)                      \
+	{                                          \
+		"ckpt_options." #member, variable, \
+		{                                  \
+			.member = ""               \
+		}                                  \
+	}
+		ROW(every, CK_ENV_EVERY),     ROW(resume, CK_ENV_RESUME_MODE),
+		ROW(from, CK_ENV_FROM),       ROW(verify, CK_ENV_VERIFY),
+		ROW(fail, CK_ENV_FAIL),       ROW(world, CK_ENV_WORLD),
+		ROW(staging, CK_ENV_STAGING),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ckpt_options options = rows[i].options;
+		char text[64];
+
+		options.struct_size = sizeof(options);
+		ENV(SEALED);
+		is_int(load(&options), CK_EARG, "%s = \"\": refused", rows[i].option);
+		snprintf(text, sizeof(text), "%s: empty", rows[i].option);
+		like(err.text, text, "by name");
+		ENV(SEALED, rows[i].variable, "");
+		is_int(load(NULL), CK_EARG, "%s= : refused", rows[i].variable);
+		snprintf(text, sizeof(text), "%s: empty", rows[i].variable);
+		like(err.text, text, "by name");
 	}
 }
 
@@ -235,6 +273,7 @@ int main(void)
 {
 	dirty_texts();
 	bad_options();
+	empty_texts();
 	bad_environment();
 	off();
 	seals();
