@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "random.h"
+
 #define MIB ((uint64_t)1 << 20)
 
 int comm_expect(struct comm_report *report, int cond, const char *fmt, ...)
@@ -372,18 +374,10 @@ const struct comm_case comm_cases[] = {
 };
 const int comm_ncases = sizeof(comm_cases) / sizeof(comm_cases[0]);
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Most ranks are nearly together, now and then one is late. */
 static void dawdle(uint64_t *random)
 {
-	uint64_t dice = next_random(random) % 1000;
+	uint64_t dice = draw(random, 1000);
 	struct timespec nap = {.tv_nsec = 2000000};
 
 	if (dice < 5)
@@ -398,8 +392,8 @@ void comm_case_mixed(struct ck_comm *comm, struct comm_report *report)
 	int size = comm->table.size;
 
 	for (uint64_t id = 0; id < 1000 && !report->why[0]; id++) {
-		uint64_t op = next_random(&shared) % 8, bytes = next_random(&shared) % 20000;
-		int root = (int)(next_random(&shared) % (uint64_t)size);
+		uint64_t op = draw(&shared, 8), bytes = draw(&shared, 20000);
+		int root = (int)draw(&shared, (uint64_t)size);
 
 		dawdle(&own);
 		if (op == 0)

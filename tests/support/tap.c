@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NAME_MAX_BYTES 512
@@ -236,4 +237,12 @@ const char *test_tmpdir(void)
 	tmpdirs = dir;
 	pthread_mutex_unlock(&lock);
 	return dir->path;
+}
+
+double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }

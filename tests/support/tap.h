@@ -44,6 +44,9 @@ int done_testing(void);
  */
 const char *test_tmpdir(void);
 
+/* The time since some moment, for tests of how long something takes. */
+double seconds(void);
+
 /* What the macros call. */
 bool tap_ok(const char *file, int line, bool cond, const char *text, const char *name, ...)
 	__attribute__((format(printf, 5, 6)));

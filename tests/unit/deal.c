@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "deal.h"
 #include "registered.h"
@@ -285,14 +284,6 @@ static void test_determinism(void)
 	lists_fini(lists, 6);
 	lists_fini(other, 6);
 	lists_fini(unpacked, 6);
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* 128 ranks with 1,000 items, half of them replicated: far from quadratic in either. */

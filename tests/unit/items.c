@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "random.h"
 #include "tap.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -390,14 +391,6 @@ static void test_unpack_refused(void)
 	}
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static void test_unpack_mutations(void)
 {
 	struct ck_item_list list = {0}, back;
@@ -418,8 +411,8 @@ static void test_unpack_mutations(void)
 		char *copy = malloc(packed.len);
 
 		memcpy(copy, packed.data, packed.len);
-		for (uint64_t k = next_random(&state) % 2 + 1; k > 0; k--)
-			copy[next_random(&state) % packed.len] = (char)next_random(&state);
+		for (uint64_t k = draw(&state, 2) + 1; k > 0; k--)
+			copy[draw(&state, packed.len)] = (char)next_random(&state);
 		if (ck_item_list_unpack(copy, packed.len, &back, NULL) == 0) {
 			accepted++;
 			ck_buf_clear(&again);
