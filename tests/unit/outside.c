@@ -8,20 +8,8 @@
 
 #include "ckpt.h"
 #include "env.h"
-#include "ranks.h"
+#include "starts.h"
 #include "tap.h"
-
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
-static struct ckpt_options options;
-static char dir[PATH_MAX];
-
-static void fresh_dir(const char *name)
-{
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-	options = (struct ckpt_options){
-		.struct_size = sizeof(options), .keep = 3, .every = "1d", .dir = dir};
-}
 
 /* ---- silence ---- */
 
