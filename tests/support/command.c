@@ -195,6 +195,16 @@ void made_save(const char *dir, uint64_t generation, uint64_t step, uint32_t ran
 	ck_manifest_fini(&m);
 }
 
+const char *two_steps(void)
+{
+	const char *dir = made_run("run");
+	uint64_t generation = made_claim(dir);
+
+	made_save(dir, generation, 1000, 4, true);
+	made_save(dir, generation, 2000, 4, true);
+	return dir;
+}
+
 void flip_bit(const char *path, uint64_t offset)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);

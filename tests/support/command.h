@@ -25,6 +25,8 @@ uint64_t made_claim(const char *dir);
  * "rng". Commit it, or leave it as it is before the commit.
  */
 void made_save(const char *dir, uint64_t generation, uint64_t step, uint32_t ranks, bool commit);
+/* A run with two checkpoints by four ranks: steps 1000 and 2000 of generation 1, which is claimed. */
+const char *two_steps(void);
 /* Note in run.json that the run is complete. */
 void made_complete(const char *dir, uint64_t step);
 

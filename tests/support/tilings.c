@@ -10,16 +10,6 @@ static void die(const char *what)
 	exit(1);
 }
 
-uint64_t draw(uint64_t *state, uint64_t limit)
-{
-	/* splitmix64 */
-	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ (z >> 31)) % limit;
-}
-
 struct ck_box range(uint64_t begin, uint64_t end)
 {
 	return (struct ck_box){.ndim = 1, .offset = {begin}, .extent = {end - begin}};

@@ -10,9 +10,7 @@
 
 #include "items.h"
 #include "layout.h"
-
-/* The next number of a fixed sequence, below `limit` (>= 1). */
-uint64_t draw(uint64_t *state, uint64_t limit);
+#include "random.h"
 
 /* `count` boxes that tile a shape, some of them empty. */
 void tile_shape(uint64_t *state, int ndim, const uint64_t *shape, size_t count, struct ck_box *out);

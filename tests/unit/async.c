@@ -1,46 +1,16 @@
 /* Saves beside training: torn snapshots, several triggers, slow disks, silent ranks, many saves. */
 #include <dirent.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ckpt.h"
 #include "env.h"
-#include "ranks.h"
+#include "starts.h"
 #include "tap.h"
-
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
-static struct ckpt_options options = {.struct_size = sizeof(options), .keep = 3, .every = "1d"};
-static char dir[PATH_MAX];
-
-static void fresh_dir(const char *name)
-{
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-	options.dir = dir;
-}
-
-static int exists(const char *name)
-{
-	char path[PATH_MAX + 256];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return stat(path, &st) == 0;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void with_fault(const char *rules, int size, int (*body)(struct toy *), void *arg)
 {
@@ -49,22 +19,10 @@ static void with_fault(const char *rules, int size, int (*body)(struct toy *), v
 	unsetenv(CK_ENV_IO_FAULT);
 }
 
-/* Resume: step, or a failure; the memory must be right. */
-static int resume(struct toy *toy)
-{
-	uint64_t step = 0;
-	int rc;
-
-	toy_spoil(toy);
-	rc = ckpt_restore(toy->ck, &step);
-	toy->step = step;
-	return rc > 0 && !toy_is(toy, step) ? -99 : rc;
-}
-
 /* What a resume finds: the step; -1 when the state is not right. */
 static long long resumed_step(int size)
 {
-	toy_run(size, &options, resume, NULL, toys, &text);
+	toy_run(size, &options, toy_resume, NULL, toys, &text);
 	for (int r = 0; r < size; r++)
 		if (toys[r].code < 0)
 			return toys[r].code;
@@ -83,9 +41,10 @@ static int overwrite_at_once(struct toy *toy)
 	return rc ? rc : ckpt_wait(toy->ck);
 }
 
-static void torn_snapshot(const char *how)
+static void torn_snapshot(const char *how, const char *staging)
 {
 	fresh_dir(how);
+	options.staging = staging;
 	with_fault("pwrite:*:delay=100", 3, overwrite_at_once, NULL);
 	is_int(toys[0].code, 0, "%s: memory overwritten right after the call that began the save",
 	       how);
@@ -106,10 +65,10 @@ static int step_through(struct toy *toy)
 		toy_train(toy, step);
 		if (step == 3 && toy->rank == 0)
 			raise(SIGUSR2);
-		begin = now();
+		begin = seconds();
 		rc = ckpt_step(toy->ck, step);
-		if (now() - begin > worst)
-			worst = now() - begin;
+		if (seconds() - begin > worst)
+			worst = seconds() - begin;
 	}
 	*(double *)((char *)toy->arg + sizeof(double) * (size_t)toy->rank) = worst;
 	return rc;
@@ -295,11 +254,12 @@ static int device(struct toy *toy)
 	return rc ? rc : ckpt_wait(toy->ck);
 }
 
-static void copiers(const char *how)
+static void copiers(const char *how, const char *staging)
 {
 	int mode = 0;
 
 	fresh_dir("copier");
+	options.staging = staging;
 	toy_run(3, &options, device, &mode, toys, &text);
 	is_int(toys[0].code, 0, "%s: an item with a copier is saved", how);
 	mode = 1;
@@ -308,6 +268,7 @@ static void copiers(const char *how)
 		is_int(toys[r].code, 0, "rank %d: and comes back through it", r);
 	mode = 2;
 	fresh_dir("copier-fails");
+	options.staging = staging;
 	toy_run(3, &options, device, &mode, toys, &text);
 	is_int(toys[0].code, CKPT_EARG, "a copier that fails, fails the save");
 	like(text.text, "item 'device': the program's copier returned 42", "by name");
@@ -363,7 +324,7 @@ static int many(struct toy *toy)
 
 static void many_saves(void)
 {
-	struct growth g = {.saves = getenv("CK_FULL") && *getenv("CK_FULL") == '1' ? 500 : 100};
+	struct growth g = {.saves = (int)rounds(500, 100, 50)};
 
 	fresh_dir("many");
 	toy_run(2, &options, many, &g, toys, &text);
@@ -383,16 +344,14 @@ static void many_saves(void)
 
 int main(void)
 {
-	torn_snapshot("staged");
+	torn_snapshot("staged", NULL);
 	slow_metadata();
 	busy_program();
 	stop_while_saving();
 	registrations_change();
-	copiers("staged");
-	options.staging = "off";
-	torn_snapshot("direct");
-	copiers("direct");
-	options.staging = NULL;
+	copiers("staged", NULL);
+	torn_snapshot("direct", "off");
+	copiers("direct", "off");
 	many_saves();
 	return done_testing();
 }

@@ -2,7 +2,6 @@
 #include <cjson/cJSON.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,17 +125,6 @@ static void expect_ls(const char *dir, int exit_code, const char *what, const ch
 
 #define EXPECT_LS(dir, exit_code, what, ...) \
 	expect_ls(dir, exit_code, what, (const char *const[]){__VA_ARGS__, NULL})
-
-/* Two checkpoints by four ranks: steps 1000 and 2000 of generation 1. */
-static const char *two_steps(void)
-{
-	const char *dir = made_run("run");
-	uint64_t generation = made_claim(dir);
-
-	made_save(dir, generation, 1000, 4, true);
-	made_save(dir, generation, 2000, 4, true);
-	return dir;
-}
 
 static void lists_a_good_run(void)
 {

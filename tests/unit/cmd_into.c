@@ -13,7 +13,7 @@
 #include "tap.h"
 
 /* Steps 9 and 12 of generation 1, by four ranks; nobody has it open. */
-static const char *two_steps(void)
+static const char *idle_run(void)
 {
 	const char *dir = made_run("run");
 
@@ -45,7 +45,7 @@ static void expect_done(struct said said, const char *what)
 
 static void older_into_its_run(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 	char link[PATH_MAX];
 	size_t entries = count_in(dir);
 
@@ -66,7 +66,7 @@ static void older_into_its_run(void)
 /* After a fall-back the newest is of a smaller number. */
 static void abandoned_steps(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 
 	make_generation(dir, 2);
 	made_save(dir, 2, 10, 4, true);
@@ -77,7 +77,7 @@ static void abandoned_steps(void)
 
 static void other_directories(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 	char to[PATH_MAX];
 
 	snprintf(to, sizeof(to), "%s", in_dir(dir, "../to"));
@@ -89,7 +89,7 @@ static void other_directories(void)
 
 static void complete_run(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 
 	made_complete(dir, 12);
 	expect_refusal(reshard(in(dir, "../run@12"), dir), 1, "a run that is complete",
@@ -114,7 +114,7 @@ static void places(void)
 		{"../link/sub", "/run/step-0000000012.g1, a checkpoint: name another"},
 		{"../copy/sub", "/copy, a checkpoint: name another directory"},
 	};
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 	size_t entries = count_in(dir), within = count_in(in_step(dir, 1, 12, ""));
 
 	ok(symlink("run/step-0000000012.g1", in(dir, "../link")) == 0, "a link");
@@ -139,7 +139,7 @@ static void places(void)
 
 static void partial_files(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 	char to[PATH_MAX];
 	char *text;
 

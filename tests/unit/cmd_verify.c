@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -15,17 +14,6 @@
 #include "tap.h"
 
 #define SHARD_BYTES 24120
-
-/* Two checkpoints by four ranks: steps 1000 and 2000 of generation 1. */
-static const char *two_steps(void)
-{
-	const char *dir = made_run("run");
-	uint64_t generation = made_claim(dir);
-
-	made_save(dir, generation, 1000, 4, true);
-	made_save(dir, generation, 2000, 4, true);
-	return dir;
-}
 
 static void passes_good_ones(void)
 {

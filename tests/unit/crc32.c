@@ -1,20 +1,12 @@
 #include "crc32.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
+#include "random.h"
 #include "tap.h"
 
 #define BYTES 100000
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 static void test_known(void)
 {
@@ -42,7 +34,7 @@ static void test_as_zlib(void)
 				  crc32_z((uLong)n, data + at, n);
 	is_u64(differ, 0, "short lengths");
 	for (int i = 0; i < 2000; i++) {
-		size_t at = next_random(&state) % BYTES, n = next_random(&state) % (BYTES - at + 1);
+		size_t at = draw(&state, BYTES), n = draw(&state, BYTES - at + 1);
 		uint32_t from = (uint32_t)next_random(&state);
 
 		differ += ck_crc32(from, data + at, n) != crc32_z(from, data + at, n);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "tap.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -126,14 +127,6 @@ static void test_without_sha256(void)
 	ck_digests_fini(&got);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* However a stream is cut and whatever the chunks: the same digests, each chunk's as if alone. */
 static void compare_split(const unsigned char *data, size_t bytes, uint64_t chunk, uint64_t *state)
 {
@@ -143,7 +136,7 @@ static void compare_split(const unsigned char *data, size_t bytes, uint64_t chun
 	int rc = ck_digest_new(&digest, bytes, chunk, CK_SHA_BEST, NULL);
 
 	for (size_t at = 0, take; at < bytes && rc == 0; at += take) {
-		take = next_random(state) % (2 * chunk + 2);
+		take = draw(state, 2 * chunk + 2);
 		if (take > bytes - at)
 			take = bytes - at;
 		rc = ck_digest_update(digest, data + at, take, NULL);

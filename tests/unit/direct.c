@@ -9,33 +9,14 @@
 #include "ckpt.h"
 #include "env.h"
 #include "handle.h"
-#include "ranks.h"
 #include "rundir.h"
+#include "starts.h"
 #include "tap.h"
 
 #define RANKS 3
 #define MIB ((size_t)1 << 20)
 
-static struct toy toys[RANKS];
-static struct toy_log text;
-static struct ckpt_options options = {.struct_size = sizeof(options), .keep = 3, .every = "1d"};
-static char dir[PATH_MAX], scarce[PATH_MAX];
-
-static void fresh_dir(const char *name)
-{
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-	options.dir = dir;
-}
-
-/* In each thread's own memory, unlike exists_in. */
-static int exists(const char *name)
-{
-	char path[PATH_MAX + 256];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return stat(path, &st) == 0;
-}
+static char scarce[PATH_MAX];
 
 static void run(const char *rules, int (*body)(struct toy *), void *arg)
 {
@@ -44,20 +25,9 @@ static void run(const char *rules, int (*body)(struct toy *), void *arg)
 	unsetenv(CK_ENV_IO_FAULT);
 }
 
-static int resume(struct toy *toy)
-{
-	uint64_t step = 0;
-	int rc;
-
-	toy_spoil(toy);
-	rc = ckpt_restore(toy->ck, &step);
-	toy->step = step;
-	return rc > 0 && !toy_is(toy, step) ? -99 : rc;
-}
-
 static void resumes_at(uint64_t step)
 {
-	toy_run(RANKS, &options, resume, NULL, toys, &text);
+	toy_run(RANKS, &options, toy_resume, NULL, toys, &text);
 	for (int r = 0; r < RANKS; r++) {
 		is_int(toys[r].code, CKPT_RESUMED, "rank %d resumes, bit for bit", r);
 		is_u64(toys[r].step, step, "... at step %llu", (unsigned long long)step);
@@ -174,7 +144,6 @@ static int scarce_then_not(struct toy *toy)
 static void one_lacks_memory(void)
 {
 	fresh_dir("scarce");
-	options.staging = NULL;
 	run("pwrite:*.safetensors:delay=50", scarce_then_not, NULL);
 	for (int r = 0; r < RANKS; r++)
 		is_int(toys[r].code, 0, "rank %d: all are synchronous, until there is memory", r);
@@ -264,7 +233,6 @@ static void stops(void)
 	struct ck_save_times times = {.longest = 0};
 
 	fresh_dir("stop");
-	options.staging = NULL;
 	run("fsync:rank-00001*:delay=100", stop_at_once, NULL);
 	for (int r = 0; r < RANKS; r++)
 		is_int(toys[r].code, CKPT_STOP, "rank %d stops", r);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "scratch.h"
@@ -281,24 +280,16 @@ static void test_cut(void)
 	ck_io_fault_free(fault);
 }
 
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static void test_delay(void)
 {
 	struct scratch files = scratch_new();
 	struct ck_io_fault *fault = scratch_fault("lstat:*:delay=80:times=1");
 	const struct ck_io *io = ck_io_fault_io(fault);
-	double begin = now();
+	double begin = seconds();
 	struct stat st;
 
 	is_int(io->ops->lstat(io, files.dir, &st), 0, "a delayed call succeeds");
-	ok(now() - begin >= 0.08, "80 ms later at the earliest (%.3f s)", now() - begin);
+	ok(seconds() - begin >= 0.08, "80 ms later at the earliest (%.3f s)", seconds() - begin);
 	ck_io_fault_free(fault);
 }
 

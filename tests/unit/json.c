@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "golden.h"
 #include "json_scan.h"
+#include "random.h"
 #include "tap.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -171,19 +171,11 @@ static void test_too_large(void)
 	is_int(ck_json_parse("f.json", "[", 1, &tree, NULL), CK_EFORMAT, "err may be NULL");
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void test_many_keys(void)
 {
 	struct ck_buf text = CK_BUF_INIT;
 	struct ck_error err = CK_ERROR_INIT;
-	double begin = seconds();
+	double begin = cpu_seconds();
 	cJSON *tree = NULL;
 
 	ck_buf_add_str(&text, "{\"a\":0");
@@ -198,7 +190,7 @@ static void test_many_keys(void)
 	is_int(ck_json_parse("f.json", text.data, text.len, &tree, &err), CK_EFORMAT,
 	       "100,000 keys, one of them twice");
 	like(err.text, "duplicate key 'layer.4711'", "and it is named");
-	ok(seconds() - begin < 5, "in %.2f s, far from quadratic", seconds() - begin);
+	ok(cpu_seconds() - begin < 5, "in %.2f s, far from quadratic", cpu_seconds() - begin);
 	ck_buf_fini(&text);
 }
 
@@ -401,14 +393,6 @@ static void test_show(void)
 	is_str(ck_json_show(out, longer), longer, "show: not cut when it fits");
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Is an accepted tree what the contract promises? Looked at the simple way. */
 static bool tree_is_sound(const cJSON *tree, int depth)
 {
@@ -435,15 +419,14 @@ static void test_mutations(void)
 	uint64_t state = 4711, accepted = 0, unsound = 0;
 
 	for (int i = 0; i < 20000; i++) {
-		bool cut = next_random(&state) % 8 == 0;
-		size_t length = cut ? next_random(&state) % sizeof(valid) : sizeof(valid) - 1;
+		bool cut = draw(&state, 8) == 0;
+		size_t length = cut ? draw(&state, sizeof(valid)) : sizeof(valid) - 1;
 		char *text = malloc(length + !length);
 		cJSON *tree = NULL;
 
 		memcpy(text, valid, length);
-		for (uint64_t k = next_random(&state) % 3 + 1; k > 0 && length; k--)
-			text[next_random(&state) % length] =
-				bytes[next_random(&state) % (sizeof(bytes) - 1)];
+		for (uint64_t k = draw(&state, 3) + 1; k > 0 && length; k--)
+			text[draw(&state, length)] = bytes[draw(&state, sizeof(bytes) - 1)];
 		/* No terminator behind the text: reading past the end shows under ASan. */
 		if (ck_json_parse("f", text, length, &tree, NULL) == 0) {
 			accepted++;

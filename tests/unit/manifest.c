@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "manifests.h"
+#include "random.h"
 #include "tap.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -128,44 +129,34 @@ static void test_locale(void)
 
 /* --- print, parse, print --- */
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static struct ck_manifest build_random(uint64_t *state)
 {
 	struct ck_manifest m = manifest_valid();
-	uint32_t world = 1 + (uint32_t)(next_random(state) % 40);
+	uint32_t world = 1 + (uint32_t)draw(state, 40);
 	char name[32];
 
 	manifest_drop_files(&m);
 	m.world_size = world;
-	m.id.step = next_random(state) >> (11 + next_random(state) % 53);
+	m.id.step = next_random(state) >> (11 + draw(state, 53));
 	m.id.generation = 1 + (next_random(state) >> 12);
 	m.wall_clock_seconds =
 		(double)next_random(state) / (double)(1 + (next_random(state) >> 32));
 	m.wall_clock_seconds =
 		m.wall_clock_seconds > 9e15 ? m.wall_clock_seconds / 1e9 : m.wall_clock_seconds;
-	m.created = (int64_t)(next_random(state) % 253402300800);
-	if (next_random(state) % 2) {
+	m.created = (int64_t)draw(state, 253402300800);
+	if (draw(state, 2)) {
 		free(m.user);
 		m.user = NULL;
 	}
-	for (int i = 0; i < (int)(next_random(state) % 20); i++) {
+	for (int i = 0; i < (int)draw(state, 20); i++) {
 		snprintf(name, sizeof(name), "t%02d/\xe2\x82\xac\"\\", i);
-		manifest_add_item(&m, name, CK_SHARDED,
-				  (enum ck_dtype)(next_random(state) % CK_DTYPES),
-				  (int)(next_random(state) % 4), next_random(state) % 1000,
-				  next_random(state) % 1000);
+		manifest_add_item(&m, name, CK_SHARDED, (enum ck_dtype)draw(state, CK_DTYPES),
+				  (int)draw(state, 4), draw(state, 1000), draw(state, 1000));
 	}
 	for (uint32_t rank = 0; rank < world; rank++)
-		for (uint32_t part = 0; part <= next_random(state) % 3; part++)
+		for (uint32_t part = 0; part <= draw(state, 3); part++)
 			manifest_add_file(&m, rank, part,
-					  next_random(state) >> (24 + next_random(state) % 40));
+					  next_random(state) >> (24 + draw(state, 40)));
 	return m;
 }
 
@@ -201,25 +192,25 @@ static void mutate(uint64_t *state, char *text, size_t *bytes)
 {
 	static const char marks[] = "\"\\{}[],:0-9e.un \x80\xc2\x1f";
 
-	for (uint64_t n = 1 + next_random(state) % 2; n > 0; n--) {
-		size_t at = next_random(state) % *bytes, span = 1 + next_random(state) % 9;
+	for (uint64_t n = 1 + draw(state, 2); n > 0; n--) {
+		size_t at = draw(state, *bytes), span = 1 + draw(state, 9);
 
 		if (at + span > *bytes)
 			span = *bytes - at;
-		switch (next_random(state) % 4) {
+		switch (draw(state, 4)) {
 		case 0:
 			/* A digit stays one, a letter too: this goes deeper than the grammar. */
 			text[at] = (char)(text[at] ^ (next_random(state) & 3));
 			break;
 		case 1:
-			text[at] = marks[next_random(state) % (sizeof(marks) - 1)];
+			text[at] = marks[draw(state, sizeof(marks) - 1)];
 			break;
 		case 2:
 			memmove(text + at, text + at + span, *bytes - at - span);
 			*bytes -= *bytes > span ? span : 0;
 			break;
 		default:
-			memmove(text + next_random(state) % (*bytes - span + 1), text + at, span);
+			memmove(text + draw(state, *bytes - span + 1), text + at, span);
 		}
 	}
 }

@@ -8,20 +8,8 @@
 
 #include "ckpt.h"
 #include "env.h"
-#include "ranks.h"
+#include "starts.h"
 #include "tap.h"
-
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
-static struct ckpt_options options;
-static char dir[PATH_MAX];
-
-static void fresh_dir(const char *name)
-{
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-	options = (struct ckpt_options){
-		.struct_size = sizeof(options), .keep = 3, .every = "1d", .dir = dir};
-}
 
 /* ---- silence ---- */
 
@@ -100,7 +88,7 @@ static int silent_in_a_save(struct toy *toy)
 static void silent_rank_in_a_save(void)
 {
 	fresh_dir("silent-save");
-	setenv(CK_ENV_IO_FAULT, "pwrite:rank-00001*:delay=6000", 1);
+	setenv(CK_ENV_IO_FAULT, "pwrite:rank-00001*:delay=6000:times=1", 1);
 	one_silent(silent_in_a_save, "a rank that stops in the middle of a save");
 	unsetenv(CK_ENV_IO_FAULT);
 }

@@ -6,16 +6,11 @@
 
 #include "ckpt.h"
 #include "parse.h"
-#include "ranks.h"
+#include "starts.h"
 #include "tap.h"
 
 #define ROWS 12
 #define COLUMNS 10
-
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
-static struct ckpt_options options = {.struct_size = sizeof(options), .keep = 3, .every = "1d"};
-static char dir[PATH_MAX];
 
 /* What an incarnation does. */
 struct plan {
@@ -128,14 +123,8 @@ static int train(struct toy *toy)
 
 static int run(int size, struct plan *plan)
 {
-	options.dir = dir;
 	toy_run(size, &options, train, plan, toys, &text);
 	return toys[0].code;
-}
-
-static void fresh_dir(void)
-{
-	snprintf(dir, sizeof(dir), "%s/run", test_tmpdir());
 }
 
 static void spoil(const char *name)
@@ -163,7 +152,7 @@ static void other_worlds(void)
 		struct plan first = {.to = 3}, second = {.to = 5}, third = {.to = 5};
 		char note[32];
 
-		fresh_dir();
+		fresh_dir("run");
 		is_int(run(from, &first), 0, "%d ranks: %s", from, text.text);
 		is_int(run(to, &second), 0, "%d ranks: %s", to, text.text);
 		is_int(second.restored, CKPT_RESUMED, "%d -> %d resumes", from, to);
@@ -185,7 +174,7 @@ static void other_blocks(void)
 {
 	struct plan rows = {.to = 2}, columns = {.to = 3, .columns = 1}, again = {.to = 3};
 
-	fresh_dir();
+	fresh_dir("run");
 	is_int(run(5, &rows), 0, "the grid in rows");
 	is_int(run(5, &columns), 0, "as many ranks, in columns: %s", text.text);
 	is_u64(columns.from, 2, "resumes");
@@ -200,7 +189,7 @@ static void falls_back(void)
 {
 	struct plan first = {.to = 3}, second = {.to = 3};
 
-	fresh_dir();
+	fresh_dir("run");
 	is_int(run(4, &first), 0, "three checkpoints");
 	spoil("step-0000000003.g1/rank-00002.0.safetensors");
 	is_int(run(3, &second), 0, "3 ranks, the newest is damaged: %s", text.text);
@@ -244,7 +233,7 @@ static void refusals(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct plan first = cases[i].first, second = cases[i].second;
 
-		fresh_dir();
+		fresh_dir("run");
 		is_int(run(4, &first), 0, "%s: 4 ranks save", cases[i].what);
 		options.world = cases[i].world;
 		is_int(run(3, &second), cases[i].code, "%s: 3 ranks are refused", cases[i].what);
@@ -265,7 +254,7 @@ static void dropped(void)
 {
 	struct plan first = {.to = 2, .dropping = 1}, second = {.to = 2, .dropping = 1};
 
-	fresh_dir();
+	fresh_dir("run");
 	is_int(run(4, &first), 0, "a per-rank item with ckpt_reassign_drop");
 	is_int(run(6, &second), 0, "on 6 ranks: %s", text.text);
 	is_int(second.restored, CKPT_RESUMED, "resumes");

@@ -11,13 +11,9 @@
 
 #include "ckpt.h"
 #include "env.h"
-#include "ranks.h"
+#include "rundir.h"
+#include "starts.h"
 #include "tap.h"
-
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
-static struct ckpt_options options = {.struct_size = sizeof(options), .keep = 3, .every = "1d"};
-static char dir[PATH_MAX];
 
 /* What the body of an incarnation does: from, to, and what it saw. */
 struct plan {
@@ -67,29 +63,8 @@ static int run(int size, struct plan *plan)
 {
 	plan->matches = 1;
 	plan->restored = -99;
-	options.dir = dir;
 	toy_run(size, &options, train, plan, toys, &text);
 	return toys[0].code;
-}
-
-static void fresh_dir(const char *name)
-{
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-}
-
-static char *in_dir(const char *name)
-{
-	static char path[PATH_MAX + 256];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
-
-static int exists(const char *name)
-{
-	struct stat st;
-
-	return stat(in_dir(name), &st) == 0;
 }
 
 static void resumes(int size)
@@ -190,7 +165,7 @@ static void nothing_good(void)
 
 	fresh_dir("nothing");
 	is_int(run(2, &plan), 0, "a save of step 2");
-	unlink(in_dir("step-0000000002.g1/rank-00000.0.safetensors"));
+	unlink(in_dir(dir, "step-0000000002.g1/rank-00000.0.safetensors"));
 	is_int(run(2, &plan), CKPT_ENOENT, "nothing good is left: a failure, not a fresh start");
 	like(text.text, "none of 1 checkpoint is good", "that says so");
 	is_int(toys[1].code, toys[0].code, "on all ranks");
@@ -198,7 +173,7 @@ static void nothing_good(void)
 	fresh_dir("gone");
 	is_int(run(2, &plan), 0, "a save of step 2");
 	is_int(system(strcat(strcpy((char[2 *PATH_MAX]){0}, "rm -r "),
-			     in_dir("step-0000000002.g1"))),
+			     in_dir(dir, "step-0000000002.g1"))),
 	       0, "which is removed");
 	is_int(run(2, &plan), CKPT_ENOENT, "committed once, nothing there now: refused");
 	like(text.text, "is the file system mounted", "with the likely cause");
@@ -267,7 +242,6 @@ static void items(void)
 	is_int(toys[0].code, CKPT_EITEM, "an item that is not in the checkpoint: refused");
 	like(text.text, "extra", "by name");
 	fresh_dir("registrations");
-	options.dir = dir;
 	toy_run(2, &options, bad_registrations, NULL, toys, &text);
 	is_int(toys[0].code, CKPT_EARG, "blocks of two ranks overlap: an error of the call");
 	is_int(toys[1].code, CKPT_EARG, "on all ranks");
@@ -301,11 +275,9 @@ static void failed_saves(void)
 
 	fresh_dir("nospace");
 	options.every = "1step";
-	options.dir = dir;
 	setenv(CK_ENV_IO_FAULT, "pwrite:rank-00001*:errno=ENOSPC:after=1:times=1", 1);
 	toy_run(2, &options, no_space, NULL, toys, &text);
 	unsetenv(CK_ENV_IO_FAULT);
-	options.every = "1d";
 	is_int(toys[0].code, 0, "a full disk does not stop training: %s", text.text);
 	like(text.text, "failed: rank 1: ", "the rank is named");
 	like(text.text, "No space left on device", "and the cause");
@@ -325,14 +297,13 @@ static void rotation(void)
 	ok(exists("step-0000000011.g1") && exists("step-0000000010.g1"),
 	   "the newest two are there");
 	ok(!exists("step-0000000009.g1"), "step 9 is not");
-	is_int(mkdir(in_dir("step_100.bak"), 0777), 0, "a look-alike");
+	is_int(mkdir(in_dir(dir, "step_100.bak"), 0777), 0, "a look-alike");
 	plan.to = 12;
 	is_int(run(2, &plan), 0, "another");
 	is_u64(plan.from, 11, "the look-alike is not used");
 	ok(exists("step_100.bak"), "nor deleted");
 	ok(exists("step-0000000012.g2") && exists("step-0000000011.g1"), "keep 2 over generations");
 	ok(!exists("step-0000000010.g1"), "step 10 is gone");
-	options.keep = 3;
 }
 
 static void no_silent_fresh_start(void)
@@ -369,6 +340,7 @@ static int everything(struct toy *toy)
 
 static void off(void)
 {
+	fresh_dir("off");
 	options.dir = NULL;
 	toy_run(2, &options, everything, NULL, toys, &text);
 	is_int(toys[0].code, 0, "off: every call succeeds, restore says fresh");
@@ -418,7 +390,6 @@ static int refused_user(struct toy *toy)
 static void user_that_no_reader_takes(void)
 {
 	fresh_dir("user");
-	options.dir = dir;
 	toy_run(1, &options, refused_user, NULL, toys, &text);
 	is_int(toys[0].code, 0, "JSON of 16 MiB, or of 15 levels, is saved: %s", text.text);
 	like(wrong, "ckpt_set_user: user: 16777217 bytes, at most 16777216",

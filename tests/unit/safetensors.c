@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "golden.h"
+#include "random.h"
 #include "tap.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -286,14 +287,6 @@ static void test_round_trips(void)
 	ck_buf_fini(&out);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* What the contract promises of an accepted header, computed the simple way. */
 static bool is_sound(const struct ck_st_header *h, uint64_t file_bytes)
 {
@@ -330,11 +323,10 @@ static void test_mutations(void)
 		char *copy = malloc(json_bytes);
 
 		memcpy(copy, json, json_bytes);
-		for (uint64_t k = next_random(&state) % 3 + 1; k > 0; k--)
-			copy[next_random(&state) % json_bytes] =
-				bytes[next_random(&state) % (sizeof(bytes) - 1)];
-		if (next_random(&state) % 8 == 0)
-			file_bytes += next_random(&state) % 9 - 4;
+		for (uint64_t k = draw(&state, 3) + 1; k > 0; k--)
+			copy[draw(&state, json_bytes)] = bytes[draw(&state, sizeof(bytes) - 1)];
+		if (draw(&state, 8) == 0)
+			file_bytes += draw(&state, 9) - 4;
 		if (ck_st_parse("f", copy, json_bytes, file_bytes, &header, NULL) == 0) {
 			accepted++;
 			unsound += !is_sound(&header, file_bytes);

@@ -4,19 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "sha256_ni.h"
 #include "tap.h"
 
 #define BYTES 100000
 #define STREAMS 9
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 static void hash(enum ck_sha sha, const void *data, size_t bytes, char *hex)
 {
@@ -97,8 +90,8 @@ static bool as_libcrypto(const unsigned char *data, size_t count, size_t longest
 		size_t bytes[STREAMS];
 
 		for (size_t k = 0; k < count; k++) {
-			bytes[k] = next_random(state) % (longest + 1);
-			at[k] = data + next_random(state) % (BYTES - longest);
+			bytes[k] = draw(state, longest + 1);
+			at[k] = data + draw(state, BYTES - longest);
 			sha256[k] = streams[k].sha256;
 			EVP_DigestUpdate(streams[k].reference, at[k], bytes[k]);
 		}

@@ -9,6 +9,7 @@
 #include "golden.h"
 #include "io_fault.h"
 #include "names.h"
+#include "random.h"
 #include "shard.h"
 #include "tap.h"
 
@@ -267,14 +268,6 @@ static int memory_fstat(const struct ck_io *io, int fd, struct stat *st)
 	return 0;
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* What the contract promises of an opened shard, computed the simple way. */
 static bool is_sound(const struct ck_shard *shard)
 {
@@ -322,12 +315,11 @@ static void test_mutations(void)
 		struct ck_shard shard;
 
 		memcpy(copy, good.data, good.len);
-		for (uint64_t k = next_random(&state) % 3 + 1; k > 0; k--)
-			copy[8 + next_random(&state) % json_bytes] =
-				bytes[next_random(&state) % (sizeof(bytes) - 1)];
-		if (next_random(&state) % 16 == 0)
-			copy[next_random(&state) % 8] = (char)next_random(&state);
-		memory.bytes = next_random(&state) % 16 ? good.len : next_random(&state) % good.len;
+		for (uint64_t k = draw(&state, 3) + 1; k > 0; k--)
+			copy[8 + draw(&state, json_bytes)] = bytes[draw(&state, sizeof(bytes) - 1)];
+		if (draw(&state, 16) == 0)
+			copy[draw(&state, 8)] = (char)next_random(&state);
+		memory.bytes = draw(&state, 16) ? good.len : draw(&state, good.len);
 		if (ck_shard_open(&io, "d", 0, 0, &shard, NULL) == 0) {
 			accepted++;
 			unsound += !is_sound(&shard);

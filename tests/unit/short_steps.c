@@ -1,16 +1,12 @@
 /* ckpt_step in loops of very short steps: saves keep their distance, and a wish is heard soon. */
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "ckpt.h"
-#include "ranks.h"
+#include "starts.h"
 #include "tap.h"
-
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
 
 static void nap_us(long us)
 {
@@ -19,11 +15,9 @@ static void nap_us(long us)
 
 static void run(const char *name, const char *every, int size, int (*body)(struct toy *), void *arg)
 {
-	struct ckpt_options options = {.struct_size = sizeof(options), .every = every, .keep = 2};
-	char dir[PATH_MAX];
-
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-	options.dir = dir;
+	fresh_dir(name);
+	options.every = every;
+	options.keep = 2;
 	toy_run(size, &options, body, arg, toys, &text);
 	is_int(toys[0].code, 0, "%s: %s", name, text.text);
 }

@@ -6,19 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ckpt.h"
-#include "ranks.h"
+#include "starts.h"
 #include "tap.h"
 
 #define RANKS 2
 
-static struct toy toys[TOY_RANKS_MAX];
-static struct toy_log text;
-static struct ckpt_options options = {.struct_size = sizeof(options), .keep = 3, .every = "1step"};
-static char dir[PATH_MAX];
 static const uint64_t steps[] = {9, 11, 13};
 
 /* What an incarnation adds, and what it was told. */
@@ -118,20 +113,23 @@ static int careless(struct toy *toy)
 	return rc;
 }
 
-static int exists(uint64_t step, int generation)
+static bool saved(uint64_t step, int generation)
 {
-	char path[PATH_MAX + 64];
-	struct stat st;
+	char name[64];
 
-	snprintf(path, sizeof(path), "%s/step-%010llu.g%d", dir, (unsigned long long)step,
-		 generation);
-	return stat(path, &st) == 0;
+	snprintf(name, sizeof(name), "step-%010llu.g%d", (unsigned long long)step, generation);
+	return exists(name);
+}
+
+static void fresh_run(const char *name)
+{
+	fresh_dir(name);
+	options.every = "1step";
 }
 
 static void make_three(const char *name, struct seen *seen)
 {
-	snprintf(dir, sizeof(dir), "%s/%s", test_tmpdir(), name);
-	options.dir = dir;
+	fresh_run(name);
 	toy_run(RANKS, &options, save_three, seen, toys, &text);
 	is_int(toys[0].code, 0, "%s: steps 9, 11 and 13 are saved: %s", name, text.text);
 }
@@ -144,9 +142,9 @@ static void expect_refusals(const char *name, const struct seen *seen, int code,
 	like(seen->texts[2], why, "%s: ... and says why", name);
 	is_int(seen->complete, code, "%s: ckpt_complete fails", name);
 	is_int(seen->wait, 0, "%s: ckpt_wait has nothing to wait for", name);
-	ok(exists(9, 1) && exists(11, 1) && exists(13, 1), "%s: the checkpoints stay", name);
+	ok(saved(9, 1) && saved(11, 1) && saved(13, 1), "%s: the checkpoints stay", name);
 	for (uint64_t step = 14; step <= 20; step++)
-		if (exists(step, 2))
+		if (saved(step, 2))
 			ok(0, "%s: step %d was saved", name, (int)step);
 	like(text.text, "ckpt: nothing is saved: ", "%s: a line says so", name);
 }
@@ -186,10 +184,10 @@ static void not_called(void)
 	toy_run(RANKS, &options, careless, &taker, toys, &text);
 	expect_refusals("uncalled", &taker, CKPT_EREFUSED,
 			"call ckpt_restore first: the run has a checkpoint, step 13");
-	snprintf(dir, sizeof(dir), "%s/first", test_tmpdir());
+	fresh_run("first");
 	toy_run(RANKS, &options, careless, &first, toys, &text);
 	is_int(first.complete, 0, "a run without a checkpoint needs no ckpt_restore");
-	ok(exists(20, 1), "and is saved");
+	ok(saved(20, 1), "and is saved");
 }
 
 /* The callback has refused; then it takes what is there. */
@@ -225,8 +223,8 @@ static void mended(void)
 	toy_run(RANKS, &options, mends, &refuses, toys, &text);
 	is_int(toys[0].code, 0, "a ckpt_restore that succeeds lets saves begin again: %s",
 	       text.text);
-	ok(exists(14, 2), "step 14 is saved");
-	ok(exists(13, 1) && exists(11, 1) && !exists(9, 1),
+	ok(saved(14, 2), "step 14 is saved");
+	ok(saved(13, 1) && saved(11, 1) && !saved(9, 1),
 	   "no checkpoint counts as bad that only the callback had refused");
 }
 
