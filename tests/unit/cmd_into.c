@@ -167,7 +167,7 @@ static void partial_files(void)
 
 static void locked_place(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 	char to[PATH_MAX];
 	int fd;
 
@@ -201,7 +201,7 @@ static int export_again(const char *dir, int i)
 /* Whoever comes first, its file is whole, and of one checkpoint. */
 static void exports_at_once(void)
 {
-	const char *dir = two_steps();
+	const char *dir = idle_run();
 	int results[6], done = 0, same = 0;
 	char place[PATH_MAX];
 
