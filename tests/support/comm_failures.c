@@ -168,7 +168,8 @@ static int silent_reduce(struct ck_comm *comm, struct ck_error *err)
 
 static int silent_bcast(struct ck_comm *comm, struct ck_error *err)
 {
-	uint64_t bytes = comm->table.size <= 8 ? 9 << 20 : 1500000;
+	int much = COMM_RANKS_OF_MUCH < 8 ? COMM_RANKS_OF_MUCH : 8;
+	uint64_t bytes = comm->table.size <= much ? 9 << 20 : 1500000;
 	void *data = calloc(1, bytes);
 	int rc = ck_comm_bcast(comm, comm->table.size / 2, data, bytes, err);
 

@@ -239,10 +239,35 @@ const char *test_tmpdir(void)
 	return dir->path;
 }
 
-double seconds(void)
+static double read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double seconds(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+double cpu_seconds(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+#ifdef __SANITIZE_THREAD__
+static const bool under_tsan = true;
+#else
+static const bool under_tsan = false;
+#endif
+
+size_t rounds(size_t full, size_t usual, size_t tsan)
+{
+	const char *wanted = getenv("CK_FULL");
+
+	if (wanted && strcmp(wanted, "1") == 0)
+		return full;
+	return under_tsan ? tsan : usual;
 }

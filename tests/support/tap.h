@@ -16,6 +16,7 @@
 #define TESTS_TAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define ok(cond, ...) tap_ok(__FILE__, __LINE__, (cond), #cond, __VA_ARGS__)
@@ -44,8 +45,16 @@ int done_testing(void);
  */
 const char *test_tmpdir(void);
 
+/*
+ * How often to go round where each round proves the same once more: under CK_FULL=1, of `make check-full`; as a
+ * rule; under ThreadSanitizer, which looks at how threads meet, not at how much they move.
+ */
+size_t rounds(size_t full, size_t usual, size_t tsan);
+
 /* The time since some moment, for tests of how long something takes. */
 double seconds(void);
+/* The processor time of this process, for tests of how much work it is: other processes do not count. */
+double cpu_seconds(void);
 
 /* What the macros call. */
 bool tap_ok(const char *file, int line, bool cond, const char *text, const char *name, ...)

@@ -308,7 +308,7 @@ static int many(struct toy *toy)
 
 static void many_saves(void)
 {
-	struct growth g = {.saves = getenv("CK_FULL") && *getenv("CK_FULL") == '1' ? 500 : 100};
+	struct growth g = {.saves = (int)rounds(500, 100, 50)};
 
 	fresh_dir("many");
 	toy_run(2, &options, many, &g, toys, &text);

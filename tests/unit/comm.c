@@ -109,9 +109,9 @@ static const size_t eager_sizes[] = {0, 4096, SIZE_MAX};
 
 static void test_cases(void)
 {
-	static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 33, 64};
+	static const int sizes[] = {1, 2, 3, 5, 8, 13, 33, 4, 7, 16, 64};
 
-	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+	for (size_t s = 0; s < rounds(sizeof(sizes) / sizeof(sizes[0]), 7, 6); s++)
 		for (int i = 0; i < comm_ncases; i++)
 			run_case(&comm_cases[i], sizes[s], eager_sizes[(s + (size_t)i) % 3],
 				 PATIENT_MS);

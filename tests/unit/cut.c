@@ -87,7 +87,7 @@ static void draw_trial(struct trial *t)
 		t->b.offset[d] = 2 - low_b;
 		t->b.extent[d] = low_b + extent + draw(&t->state, 3);
 	}
-	for (size_t i = 0; i < BYTES_MAX; i++)
+	for (size_t i = 0; i < ck_box_volume(&t->a) * t->element; i++)
 		t->a_data[i] = (unsigned char)draw(&t->state, 256);
 }
 

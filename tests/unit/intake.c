@@ -194,7 +194,7 @@ static int random_case(uint64_t *state)
 static void random_cases(void)
 {
 	uint64_t state = 4711;
-	int wrong = 0, cases = 60;
+	int wrong = 0, cases = (int)rounds(60, 25, 10);
 
 	for (int i = 0; i < cases; i++)
 		wrong += random_case(&state);

@@ -88,7 +88,7 @@ static int silent_in_a_save(struct toy *toy)
 static void silent_rank_in_a_save(void)
 {
 	fresh_dir("silent-save");
-	setenv(CK_ENV_IO_FAULT, "pwrite:rank-00001*:delay=6000", 1);
+	setenv(CK_ENV_IO_FAULT, "pwrite:rank-00001*:delay=6000:times=1", 1);
 	one_silent(silent_in_a_save, "a rank that stops in the middle of a save");
 	unsetenv(CK_ENV_IO_FAULT);
 }

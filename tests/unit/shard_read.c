@@ -166,8 +166,12 @@ static void test_ways(const struct stored_files *f)
 	static const struct ck_shard_options plain = {.threads = 4};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		run_case(f, &cases[i], ALIGNED, CK_LEVEL_SHA256, &direct[i % 2]);
-		run_case(f, &cases[i], ODD, CK_LEVEL_SHA256, &direct[(i + 1) % 2]);
+		bool both = rounds(2, 1, 1) > 1 || i < 2, odd = i / 2 % 2;
+
+		if (both || !odd)
+			run_case(f, &cases[i], ALIGNED, CK_LEVEL_SHA256, &direct[i % 2]);
+		if (both || odd)
+			run_case(f, &cases[i], ODD, CK_LEVEL_SHA256, &direct[(i + 1) % 2]);
 	}
 	run_case(f, &cases[0], NOWHERE, CK_LEVEL_SHA256, &direct[0]);
 	run_case(f, &cases[0], ALIGNED, CK_LEVEL_CRC32, &direct[0]);

@@ -112,7 +112,7 @@ static int one_case(uint64_t *state)
 static void reads_once(void)
 {
 	uint64_t state = 77;
-	int bytes = 0, count = 0, closed = 0, cases = 40;
+	int bytes = 0, count = 0, closed = 0, cases = (int)rounds(40, 15, 10);
 
 	for (int i = 0; i < cases; i++) {
 		int wrong = one_case(&state);
