@@ -22,6 +22,8 @@ static struct slot slots[NSIG];
 static atomic_int owner_pid;
 static atomic_int stop_seen;
 static atomic_uint saves_seen;
+/* Of this thread. The model needs no memory at the first use, which may be in a handler. */
+static _Thread_local volatile sig_atomic_t inside[NSIG] __attribute__((tls_model("initial-exec")));
 
 static void call_before(const struct sigaction *before, int signum, siginfo_t *info, void *context)
 {
@@ -41,9 +43,38 @@ static void on_signal(int signum, siginfo_t *info, void *context)
 			atomic_compare_exchange_strong(&stop_seen, &none, signum);
 		else
 			atomic_fetch_add(&saves_seen, 1);
-		call_before(&slot->before, signum, info, context);
+		/* A handler put above ours calls ours, and is above ours still when we come back under it. */
+		if (!inside[signum]) {
+			inside[signum] = 1;
+			call_before(&slot->before, signum, info, context);
+			inside[signum] = 0;
+		}
 	}
 	errno = saved_errno;
+}
+
+static bool is_in(int signum, const int *list)
+{
+	while (*list && *list != signum)
+		list++;
+	return *list;
+}
+
+/* A signal may be named more than once, by one handle or several, but for one purpose. */
+static int check(const int *stop, const int *save, struct ck_error *err)
+{
+	for (int signum = 1; signum < NSIG; signum++) {
+		const struct slot *slot = &slots[signum];
+		bool stops = is_in(signum, stop) || (slot->installed && slot->stops);
+		bool saves = is_in(signum, save) || (slot->installed && !slot->stops);
+
+		if (stops && saves)
+			return ck_fail(err, CK_EARG,
+				       "signal %d: is to stop, and to save and go on: name it "
+				       "for one of them, alike in all handles of a process",
+				       signum);
+	}
+	return 0;
 }
 
 static int install_one(int signum, bool stops, struct ck_error *err)
@@ -51,6 +82,8 @@ static int install_one(int signum, bool stops, struct ck_error *err)
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct slot *slot = &slots[signum];
 
+	if (slot->installed)
+		return 0;
 	sigemptyset(&action.sa_mask);
 	slot->stops = stops;
 	/* `before` is complete before our handler can run. */
@@ -77,17 +110,12 @@ static void remove_all(void)
 
 static int install_all(const int *stop, const int *save, struct ck_error *err)
 {
-	int rc = 0;
+	int rc = check(stop, save, err);
 
-	atomic_store(&owner_pid, getpid());
-	atomic_store(&stop_seen, 0);
-	atomic_store(&saves_seen, 0);
 	for (; !rc && *stop; stop++)
 		rc = install_one(*stop, true, err);
 	for (; !rc && *save; save++)
 		rc = install_one(*save, false, err);
-	if (rc)
-		remove_all();
 	return rc;
 }
 
@@ -96,10 +124,16 @@ int ck_signals_install(const int *stop, const int *save, struct ck_error *err)
 	int rc = 0;
 
 	pthread_mutex_lock(&lock);
-	if (users == 0)
-		rc = install_all(stop, save, err);
+	if (users == 0) {
+		atomic_store(&owner_pid, getpid());
+		atomic_store(&stop_seen, 0);
+		atomic_store(&saves_seen, 0);
+	}
+	rc = install_all(stop, save, err);
 	if (!rc)
 		users++;
+	else if (users == 0)
+		remove_all();
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

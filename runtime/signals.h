@@ -13,9 +13,10 @@
 #include "error.h"
 
 /*
- * Install handlers for both 0-terminated lists; counted, the first call installs. A handler *function* that
- * was there before is called after ours; SIG_DFL and SIG_IGN are replaced.
- * Returns 0; CK_EARG (sigaction refuses). Thread-safe.
+ * Install handlers for both 0-terminated lists, where they do not stand already; counted. A handler *function*
+ * that was there before is called after ours; SIG_DFL and SIG_IGN are replaced.
+ * Returns 0; CK_EARG (sigaction refuses; a signal is in both lists, or in the other one of an earlier call).
+ * Thread-safe.
  */
 int ck_signals_install(const int *stop, const int *save, struct ck_error *err);
 

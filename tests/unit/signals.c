@@ -81,6 +81,63 @@ static void refused(void)
 
 	is_int(ck_signals_install(bad, save, &err), CK_EARG, "SIGKILL cannot be caught");
 	like(err.text, "signal 9", "named");
+	is_int(ck_signals_install(stop, stop, &err), CK_EARG, "a signal for both purposes");
+	like(err.text, "signal 10: is to stop, and to save and go on", "named");
+}
+
+/* ---- signals named again ---- */
+
+static void named_again(void)
+{
+	static const int twice[] = {SIGTERM, SIGTERM, 0}, more[] = {SIGHUP, SIGTERM, 0};
+	static const int none[] = {0}, other[] = {SIGTERM, 0};
+	struct ck_error err = CK_ERROR_INIT;
+
+	signal(SIGTERM, before_us);
+	signal(SIGHUP, SIG_IGN);
+	is_int(ck_signals_install(twice, save, &err), 0, "a signal named twice");
+	chained = 0;
+	raise(SIGTERM);
+	is_int(chained, SIGTERM, "is passed on once, to the handler from before");
+	is_int(ck_signals_install(none, other, &err), CK_EARG,
+	       "a second handle cannot give it another purpose");
+	is_int(ck_signals_install(more, none, &err), 0, "but may name more signals");
+	is_int(ck_signals_stop(), SIGTERM, "what was seen stays");
+	raise(SIGHUP);
+	ck_signals_remove();
+	raise(SIGHUP);
+	ck_signals_remove();
+	chained = 0;
+	raise(SIGTERM);
+	is_int(chained, SIGTERM, "in the end the old handler is back");
+}
+
+/* ---- a handler above ours ---- */
+
+static struct sigaction ours;
+
+static void above_us(int signum)
+{
+	chained++;
+	ours.sa_sigaction(signum, NULL, NULL);
+}
+
+static void called_from_above(void)
+{
+	struct sigaction above = {.sa_handler = above_us};
+	struct ck_error err = CK_ERROR_INIT;
+
+	signal(SIGTERM, SIG_DFL);
+	ck_signals_install(stop, save, &err);
+	sigaction(SIGTERM, &above, &ours);
+	ck_signals_remove();
+	is_int(ck_signals_install(stop, save, &err), 0,
+	       "installed above a handler that calls ours");
+	chained = 0;
+	raise(SIGTERM);
+	is_int(chained, 1, "they call each other once");
+	is_int(ck_signals_stop(), SIGTERM, "and the stop is seen");
+	ck_signals_remove();
 }
 
 int main(void)
@@ -89,5 +146,7 @@ int main(void)
 	flags();
 	children();
 	later_handlers();
+	named_again();
+	called_from_above();
 	return done_testing();
 }
