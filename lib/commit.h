@@ -95,6 +95,15 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 void ck_salvaged_fini(struct ck_salvaged *salvaged);
 
 /*
+ * What would ck_salvage do with this .saving-*, whose writer is dead? Changes nothing.
+ *   out  the manifest that it would get; free with ck_manifest_fini
+ * Returns 0: publish it; CK_EIO, CK_ENOMEM: not known; else discard it: CK_EEXIST: it is committed already,
+ * CK_ENOENT, CK_EFORMAT: it was not complete.
+ */
+int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		    struct ck_manifest *out, struct ck_error *err);
+
+/*
  * Sweeping. `names` is a listing of `dir`, made by whoever knows that it owns the run (ck_owner_list): who is fenced
  * touches nothing. A file or a link that only has such a name is somebody else's, and stays. All go on after a
  * failure and return the first: CK_EIO. They take as long as unlinking takes.

@@ -187,6 +187,18 @@ static int salvage_one(const struct salvage *s, bool *published, struct ck_error
 	return rc;
 }
 
+int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		    struct ck_manifest *out, struct ck_error *err)
+{
+	struct salvage s = {.io = io, .dir = dir, .id = id};
+	char name[CK_NAME_MAX];
+	int rc = ck_dirfile_path(s.path, dir, ck_name_saving(id, name), err);
+
+	if (!rc && is_committed(&s))
+		rc = ck_fail(err, CK_EEXIST, "%s: there is a %s", s.path, ck_name_step(id, name));
+	return rc ? rc : reconstruct(&s, out, err);
+}
+
 /* Take a directory out of the reach of a late commit. CK_ENOENT: there is none, or none any more. */
 static int seize(struct salvage *s, const char *name, struct ck_error *err)
 {

@@ -233,7 +233,7 @@ enum ck_cmd_state {
 	CK_CMD_DAMAGED,
 	CK_CMD_UNKNOWN,  /* could not look */
 	CK_CMD_SAVING,   /* a save under way */
-	CK_CMD_LEFT_OVER /* a save that an earlier generation did not end */
+	CK_CMD_LEFT_OVER /* a save whose writer did not end it and is gone */
 };
 
 /* "ok", "bad", "unknown", "saving", "left-over" */
@@ -244,16 +244,21 @@ struct ck_cmd_row {
 	struct ck_step_id id;
 	enum ck_cmd_state state;
 	const char *what; /* of a bad one, in two words: "file missing"; "" otherwise */
-	/* The whole text, or NULL. Of a whole one: why the last start refused it all the same. */
+	/*
+	 * The whole text, or NULL. Of a whole one: why the last start refused it all the same. Of
+	 * one left over: what the next start does with it.
+	 */
 	char *reason;
 	bool described; /* world_size, created and save_id are known */
 	bool foreign;   /* its run_id is not the run's */
 	bool pinned;
+	bool salvageable; /* of one left over: it was complete, and the next start commits it ... */
+	bool unseen;      /* ... or may have been */
 	uint32_t world_size;
 	int64_t created; /* of a save: when it began */
 	char save_id[CK_RUN_ID_HEX + 1];
 	uint64_t files; /* of a save: so far */
-	uint64_t bytes; /* of a save: 0 */
+	uint64_t bytes; /* of a save: 0, unless it is salvageable */
 };
 
 /* What a start of the program would do here, as far as a glance tells. */
@@ -275,10 +280,12 @@ struct ck_cmd_facts {
 	uint64_t generation; /* highest, 0: none */
 	bool has_claim;      /* of that generation */
 	struct ck_claim claim;
+	bool owner_gone;         /* it was ended, or its process is known to be dead */
 	struct ck_cmd_row *rows; /* newest first */
 	size_t nrows;
 	size_t nsteps;                  /* rows that are checkpoints */
 	size_t nbad;                    /* of these, not whole */
+	size_t nsalvageable;            /* rows that will be checkpoints */
 	bool unchecked;                 /* something could not be looked at */
 	enum ck_cmd_resume resume;      /* what a start would do ... */
 	const struct ck_cmd_row *row;   /* ... with which checkpoint; NULL: with none */

@@ -5,13 +5,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "catalog.h"
+#include "commit.h"
 #include "dirfile.h"
 #include "json.h"
 #include "parse.h"
 #include "rotate.h"
 #include "sums.h"
+#include "takeover.h"
 
 const char *ck_cmd_state_name(enum ck_cmd_state state)
 {
@@ -201,6 +204,45 @@ static void count_files(const struct ck_io *io, const char *staging, struct ck_c
 	ck_names_fini(&names);
 }
 
+/* Has its writer gone? Then the next start puts an end to it. */
+static bool is_left_over(const struct ck_cmd_facts *facts, uint64_t generation)
+{
+	return generation < facts->generation ||
+	       (facts->owner_gone && generation == facts->claim.generation);
+}
+
+static void take_reason(struct ck_cmd_row *row, const char *prefix, const char *text)
+{
+	if (asprintf(&row->reason, "%s%s", prefix, text) < 0)
+		row->reason = NULL;
+}
+
+/* As ck_salvage will decide it. */
+static void look_at_left_over(const struct ck_io *io, struct ck_cmd_facts *facts,
+			      struct ck_cmd_row *row)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_manifest m;
+	int rc = ck_salvage_look(io, facts->dir, row->id, &m, &err);
+
+	row->unseen = rc == CK_EIO || rc == CK_ENOMEM;
+	row->salvageable = rc == 0;
+	if (!rc) {
+		describe(row, &m);
+		row->foreign = facts->has_run && strcmp(m.run_id, facts->run.run_id) != 0;
+		for (size_t i = 0; i < m.nfiles; i++)
+			row->bytes += m.files[i].bytes;
+		ck_manifest_fini(&m);
+	}
+	if (row->unseen)
+		take_reason(row, "left over; not known whether its save was complete: ", err.text);
+	else if (rc)
+		take_reason(row, "left over, and the next start removes it: ", err.text);
+	else
+		row->reason =
+			strdup("left over, but its save was complete: the next start commits it");
+}
+
 /* save.json says when it began; the directory's time is when the last file was made. */
 static void look_at_saving(const struct ck_io *io, struct ck_cmd_facts *facts,
 			   struct ck_cmd_row *row)
@@ -210,10 +252,14 @@ static void look_at_saving(const struct ck_io *io, struct ck_cmd_facts *facts,
 	struct ck_manifest m;
 	struct stat st;
 
-	row->state = row->id.generation < facts->generation ? CK_CMD_LEFT_OVER : CK_CMD_SAVING;
+	row->state = CK_CMD_SAVING;
+	if (is_left_over(facts, row->id.generation)) {
+		row->state = CK_CMD_LEFT_OVER;
+		look_at_left_over(io, facts, row);
+	}
 	if (!ck_path_join(staging, facts->dir, ck_name_saving(row->id, name)))
 		return;
-	if (io->ops->lstat(io, staging, &st) == 0)
+	if (!row->described && io->ops->lstat(io, staging, &st) == 0)
 		row->created = st.st_mtime;
 	count_files(io, staging, row);
 	if (ck_dirfile_read(io, staging, CK_SAVE_FILE, CK_JSON_MAX_BYTES, path, &text, NULL) == 0 &&
@@ -259,6 +305,8 @@ static void look_at_rows(const struct ck_io *io, struct ck_cmd_progress *progres
 			continue;
 		}
 		facts->rows[kept++] = row;
+		facts->nsalvageable += row.salvageable;
+		facts->unchecked |= row.unseen;
 		if (row.state > CK_CMD_UNKNOWN)
 			continue;
 		facts->nsteps++;
@@ -305,24 +353,24 @@ static int list_rows(const struct ck_io *io, struct ck_cmd_facts *facts, struct 
 	return 0;
 }
 
-/* As the runtime decides it (restore.c, open.c), except for the bytes. */
+/* As the runtime decides it (salvage.c, restore.c, open.c), except for the bytes. */
 static void foretell(struct ck_cmd_facts *facts)
 {
 	facts->resume = CK_CMD_REFUSES;
 	if (!facts->has_run)
 		return;
-	if (facts->nsteps == 0) {
+	if (facts->nsteps + facts->nsalvageable == 0) {
 		facts->resume = facts->run.committed ? CK_CMD_REFUSES : CK_CMD_FRESH;
 		return;
 	}
 	for (size_t i = 0; i < facts->nrows; i++) {
 		const struct ck_cmd_row *row = &facts->rows[i];
 
-		if (row->state > CK_CMD_UNKNOWN)
+		if (row->state > CK_CMD_UNKNOWN && !row->salvageable && !row->unseen)
 			continue;
 		if (row->foreign)
 			return;
-		if (row->state == CK_CMD_WHOLE) {
+		if (row->state == CK_CMD_WHOLE || row->salvageable) {
 			facts->row = row;
 			break;
 		}
@@ -338,6 +386,15 @@ static void foretell(struct ck_cmd_facts *facts)
 	else
 		facts->resume = facts->newer_bad || facts->newer_unread ? CK_CMD_FALLS_BACK
 									: CK_CMD_RESUMES;
+}
+
+static void look_at_owner(const struct ck_io *io, struct ck_cmd_facts *facts)
+{
+	char host[CK_SHORT_TEXT] = "";
+
+	facts->has_claim = ck_owner_load(io, facts->dir, &facts->claim, NULL) == 0;
+	gethostname(host, sizeof(host) - 1);
+	facts->owner_gone = facts->has_claim && ck_owner_is_gone(io, &facts->claim, host);
 }
 
 int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,
@@ -356,7 +413,7 @@ int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress 
 	facts.unchecked = facts.run_code == CK_EIO;
 	if (!facts.has_run)
 		facts.run_reason = strdup(why.text);
-	facts.has_claim = ck_owner_load(io, dir, &facts.claim, NULL) == 0;
+	look_at_owner(io, &facts);
 	look_at_rows(io, progress, &facts);
 	foretell(&facts);
 	*out = facts;

@@ -1,6 +1,9 @@
 #include "takeover.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -29,6 +32,16 @@ bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t n
 	return state != 'Z' && state != 'X';
 }
 
+/* hidepid= hides the processes of others in /proc: nothing there says nothing. */
+static bool is_in_proc(const struct ck_io *io, uint64_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
+	return io->ops->lstat(io, path, &st) == 0;
+}
+
 /* Does the process run, by what /proc says, and did it begin before it claimed? */
 static bool runs(const struct ck_io *io, const struct ck_claim *owner)
 {
@@ -46,6 +59,18 @@ static bool runs(const struct ck_io *io, const struct ck_claim *owner)
 	ck_buf_fini(&stat);
 	ck_buf_fini(&uptime);
 	return alive;
+}
+
+bool ck_owner_is_gone(const struct ck_io *io, const struct ck_claim *owner, const char *host)
+{
+	if (owner->ended)
+		return true;
+	if (*owner->job.job_id || strcmp(owner->host, host) != 0 || owner->pid < 2 ||
+	    owner->pid > INT_MAX)
+		return false;
+	if (kill((pid_t)owner->pid, 0) < 0 && errno == ESRCH)
+		return true;
+	return is_in_proc(io, owner->pid) && !runs(io, owner);
 }
 
 bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,

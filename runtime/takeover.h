@@ -34,4 +34,12 @@ bool ck_owner_is_us(const struct ck_io *io, const struct ck_claim *owner,
  */
 bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t now, int64_t *since);
 
+/*
+ * True when nobody holds the run any more, as far as can be told here: the claim was ended, or its process was one
+ * of this host and is dead. Of a Slurm job that was not ended, and of other hosts, nothing can be told: false.
+ *
+ *   host  ours
+ */
+bool ck_owner_is_gone(const struct ck_io *io, const struct ck_claim *owner, const char *host);
+
 #endif

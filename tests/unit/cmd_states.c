@@ -1,10 +1,15 @@
 /* What `ckpt pin` and `ls` say of a checkpoint's state: pinned or not, and what stands for a file. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "rundir.h"
+#include "run.h"
 #include "tap.h"
 
 static const char *one_step(void)
@@ -54,8 +59,96 @@ static void stands_for_a_file(void)
 	expect_out(ckpt_cmd("ls", dir), "a shorter file", "  bad: wrong size\n");
 }
 
+/* A process that is dead, and whose number is not given to another soon. */
+static pid_t dead_process(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+/* The last claim becomes one of a process of this host. */
+static void claimed_by(const char *dir, uint64_t generation, pid_t pid, const char *job_id)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_claim claim;
+
+	ok(ck_claim_load(&ck_io_posix, dir, generation, &claim, &err) == 0, "%s", err.text);
+	snprintf(claim.job.job_id, sizeof(claim.job.job_id), "%s", job_id);
+	gethostname(claim.host, sizeof(claim.host) - 1);
+	claim.pid = (uint64_t)pid;
+	claim.time = time(NULL);
+	ok(ck_claim_store(&ck_io_posix, dir, &claim, &err) == 0, "%s", err.text);
+	ck_claim_fini(&claim);
+}
+
+/* Step 5 is saved; the save of step 10 has everything but its commit. */
+static const char *cut_at_commit(pid_t pid, const char *job_id)
+{
+	const char *dir = made_run("run");
+
+	made_save(dir, made_claim(dir), 5, 2, true);
+	made_save(dir, 1, 10, 2, false);
+	claimed_by(dir, 1, pid, job_id);
+	return dir;
+}
+
+static void foretells_a_salvage(void)
+{
+	const char *dir = cut_at_commit(dead_process(), "");
+	struct said said;
+
+	expect_out(ckpt_cmd("ls", dir), "its process is dead", "  left over, ");
+	expect_out(ckpt_cmd("ls", dir), "the save was complete",
+		   "step 10: left over, but its save was complete: the next start commits it\n"
+		   "a start resumes from step 10 if its bytes verify\n");
+	said = ckpt_cmd("ls", "--json", dir);
+	like(said.out, "\"start_from\": \"step-0000000010.g1\"", "JSON says so too");
+	like(said.out, "\"state\": \"left-over\"", "and what it is");
+	said_fini(&said);
+	ok(unlink(in(dir, ".saving-0000000010.g1/rank-00001.0.safetensors")) == 0, "a file goes");
+	expect_out(ckpt_cmd("ls", dir), "it was not complete", "the next start removes it: ");
+	expect_out(ckpt_cmd("ls", dir), "then the older one", "resumes from step 5 if");
+	made_claim(dir);
+	expect_out(ckpt_cmd("ls", dir), "a newer start has been", "  left over, ");
+}
+
+static void foretells_the_only_salvage(void)
+{
+	const char *dir = made_run("run");
+
+	made_save(dir, made_claim(dir), 10, 2, false);
+	claimed_by(dir, 1, dead_process(), "");
+	expect_out(ckpt_cmd("ls", dir), "no checkpoint yet",
+		   "a start resumes from step 10 if its bytes verify\n");
+}
+
+static void cannot_tell_of_others(void)
+{
+	const char *alive = cut_at_commit(getpid(), ""), *job = cut_at_commit(dead_process(), "9");
+	const struct manner broken = {.faults = "lstat:*.saving*rank-00001*:errno=EIO"};
+	struct said said;
+
+	expect_out(ckpt_cmd("ls", alive), "a process that runs", "  saving..., ");
+	expect_out(ckpt_cmd("ls", alive), "it is not done", "resumes from step 5 if");
+	expect_out(ckpt_cmd("ls", job), "a job's", "  saving..., ");
+	claimed_by(job, 1, dead_process(), "");
+	said = ckpt_cmd_as(&broken, "ls", job);
+	is_int(said.exit_code, 3, "a file that cannot be looked at");
+	like(said.out, "left over; not known whether its save was complete: ", "is told");
+	like(said.out, "falls back to step 5 if its bytes verify: what is newer is not known",
+	     "and what comes of it");
+	said_fini(&said);
+}
+
 int main(void)
 {
+	foretells_a_salvage();
+	foretells_the_only_salvage();
+	cannot_tell_of_others();
 	pins();
 	stands_for_a_file();
 	return done_testing();

@@ -47,21 +47,28 @@ static void processes(void)
 	owner.pid = (uint64_t)pid;
 	owner.time = time(NULL) + 1;
 	ok(ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "a process that runs");
+	ok(!ck_owner_is_gone(&ck_io_posix, &owner, "here"), "is not gone");
 	owner.time = time(NULL) - 3600;
 	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours),
 	   "one that began after the claim is another");
 	owner.time = time(NULL) + 1;
 	owner.ended = true;
 	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "an owner that closed the run");
+	ok(ck_owner_is_gone(&ck_io_posix, &owner, "here"), "is gone");
 	owner.ended = false;
 	strcpy(owner.host, "there");
 	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "another host");
+	ok(!ck_owner_is_gone(&ck_io_posix, &owner, "here"), "of which nothing is known");
 	strcpy(owner.host, "here");
 	kill(pid, SIGKILL);
 	waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT);
 	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "a zombie is dead");
+	ok(ck_owner_is_gone(&ck_io_posix, &owner, "here"), "and gone");
 	waitpid(pid, NULL, 0);
 	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "a process that is gone");
+	ok(ck_owner_is_gone(&ck_io_posix, &owner, "here"), "is gone");
+	strcpy(owner.job.job_id, "1");
+	ok(!ck_owner_is_gone(&ck_io_posix, &owner, "here"), "one of a job is not judged");
 }
 
 int main(void)
