@@ -281,6 +281,7 @@ struct ck_cmd_facts {
 	bool has_claim;      /* of that generation */
 	struct ck_claim claim;
 	bool owner_gone;         /* it was ended, or its process is known to be dead */
+	char *held;              /* the last start refused to go on: why; or NULL */
 	struct ck_cmd_row *rows; /* newest first */
 	size_t nrows;
 	size_t nsteps;                  /* rows that are checkpoints */

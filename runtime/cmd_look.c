@@ -35,6 +35,7 @@ void ck_cmd_facts_fini(struct ck_cmd_facts *facts)
 		free(facts->rows[i].reason);
 	free(facts->rows);
 	free(facts->run_reason);
+	free(facts->held);
 	if (facts->has_claim)
 		ck_claim_fini(&facts->claim);
 	memset(facts, 0, sizeof(*facts));
@@ -388,6 +389,19 @@ static void foretell(struct ck_cmd_facts *facts)
 									: CK_CMD_RESUMES;
 }
 
+/* A start that goes round in circles leaves its reason in its mark (search.c). */
+static void recall_hold(const struct ck_io *io, struct ck_cmd_facts *facts)
+{
+	struct ck_mark mark;
+	bool said;
+
+	if (!facts->has_claim || strcmp(facts->claim.resume, "held") != 0)
+		return;
+	said = ck_mark_load(io, facts->dir, facts->claim.generation, &mark, NULL) == 0 &&
+	       mark.want == CK_WANT_HOLD;
+	facts->held = strdup(said ? mark.reason : "its reason cannot be read");
+}
+
 static void look_at_owner(const struct ck_io *io, struct ck_cmd_facts *facts)
 {
 	char host[CK_SHORT_TEXT] = "";
@@ -395,6 +409,7 @@ static void look_at_owner(const struct ck_io *io, struct ck_cmd_facts *facts)
 	facts->has_claim = ck_owner_load(io, facts->dir, &facts->claim, NULL) == 0;
 	gethostname(host, sizeof(host) - 1);
 	facts->owner_gone = facts->has_claim && ck_owner_is_gone(io, &facts->claim, host);
+	recall_hold(io, facts);
 }
 
 int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,

@@ -192,6 +192,8 @@ static int print_run(struct ls *ls, const struct ck_cmd_target *target,
 	rc = ck_cmd_table_print(&table, stdout, err);
 	ck_cmd_table_fini(&table);
 	print_reasons(target, facts);
+	if (facts->held)
+		ck_cmd_line(stdout, "the last start was held: %s", facts->held);
 	if (!target->has_step)
 		print_resume(facts);
 	return rc;
@@ -321,6 +323,7 @@ static void json_run(struct ls *ls, const struct ck_cmd_target *target,
 		json_claim(out, &facts->claim);
 	else
 		ck_cmd_json_null(out, "claim");
+	ck_cmd_json_text(out, "held", facts->held);
 	ck_cmd_json_open(out, "checkpoints", '[');
 	for (size_t i = 0; i < facts->nrows; i++)
 		if (is_shown(target, &facts->rows[i]))

@@ -144,8 +144,36 @@ static void cannot_tell_of_others(void)
 	said_fini(&said);
 }
 
+static void recalls_a_hold(void)
+{
+	const char *dir = one_step();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_mark mark = {.want = CK_WANT_HOLD, .step = 9, .reason = "no progress: again"};
+	struct ck_claim claim;
+	struct said said;
+
+	expect_out(ckpt_cmd("ls", "--json", dir), "no hold", "\"held\": null,");
+	made_claim(dir);
+	ok(ck_claim_load(&ck_io_posix, dir, 2, &claim, &err) == 0, "%s", err.text);
+	strcpy(claim.resume, "held");
+	ok(ck_claim_store(&ck_io_posix, dir, &claim, &err) == 0, "%s", err.text);
+	ck_claim_fini(&claim);
+	expect_out(ckpt_cmd("ls", dir), "a hold without its mark",
+		   "the last start was held: its reason cannot be read\n");
+	ok(ck_mark_store(&ck_io_posix, dir, 2, &mark, &err) == 0, "%s", err.text);
+	expect_out(ckpt_cmd("ls", dir), "a hold",
+		   "\nthe last start was held: no progress: again\n"
+		   "a start resumes from step 9 if its bytes verify\n");
+	expect_out(ckpt_cmd("ls", "--json", dir), "in JSON", "\"held\": \"no progress: again\"");
+	made_claim(dir);
+	said = ckpt_cmd("ls", dir);
+	unlike(said.out, "held", "a later start was not");
+	said_fini(&said);
+}
+
 int main(void)
 {
+	recalls_a_hold();
 	foretells_a_salvage();
 	foretells_the_only_salvage();
 	cannot_tell_of_others();
