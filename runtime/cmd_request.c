@@ -1,9 +1,12 @@
 /* ckpt stop, ckpt save: ask the program that has a run open. */
 #include <errno.h>
+#include <inttypes.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "dirfile.h"
+#include "takeover.h"
 
 /* The owner looks about once a second. */
 #define ANSWER_SECONDS 10
@@ -15,9 +18,10 @@ static bool is_there(const struct ck_cmd *cmd, const char *path)
 	return cmd->io->ops->lstat(cmd->io, path, &st) == 0;
 }
 
-/* Has anybody opened this run, and not closed it? */
+/* Has anybody opened this run, and not closed it nor been killed where we can see it? */
 static int check_owner(const struct ck_cmd *cmd, const char *run, struct ck_error *err)
 {
+	char host[CK_SHORT_TEXT] = "";
 	struct ck_claim claim;
 	int rc = ck_owner_load(cmd->io, run, &claim, err);
 
@@ -26,6 +30,12 @@ static int check_owner(const struct ck_cmd *cmd, const char *run, struct ck_erro
 	if (claim.ended)
 		rc = ck_fail(err, CK_ENOENT,
 			     "%s: no program has this run open; the last one has ended", run);
+	gethostname(host, sizeof(host) - 1);
+	if (!rc && ck_owner_is_gone(cmd->io, &claim, host))
+		rc = ck_fail(err, CK_ENOENT,
+			     "%s: no program has this run open; the last one, process %" PRIu64
+			     " on %s, was killed",
+			     run, claim.pid, claim.host);
 	ck_claim_fini(&claim);
 	return rc;
 }

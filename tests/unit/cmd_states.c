@@ -171,8 +171,21 @@ static void recalls_a_hold(void)
 	said_fini(&said);
 }
 
+static void asks_no_dead_process(void)
+{
+	const char *dir = cut_at_commit(dead_process(), "");
+	struct said said = ckpt_cmd("save", dir);
+
+	is_int(said.exit_code, 1, "save: nobody is there");
+	like(said.err, ": no program has this run open; the last one, process ", "it is told");
+	like(said.err, ", was killed\n", "without waiting for an answer");
+	said_fini(&said);
+	ok(access(in(dir, ".request-save"), F_OK) < 0, "nothing was asked");
+}
+
 int main(void)
 {
+	asks_no_dead_process();
 	recalls_a_hold();
 	foretells_a_salvage();
 	foretells_the_only_salvage();
