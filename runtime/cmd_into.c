@@ -145,7 +145,10 @@ int ck_cmd_into_check(const struct ck_io *io, const char *dir, const struct ck_s
 	return rc ? rc : check_newest(io, dir, from, err);
 }
 
-/* It is the same run, so it has the same id. */
+/*
+ * It is the same run, so it has the same id, and has committed: should the result not come to be, a start must
+ * not take this for a run that begins.
+ */
 static int make_run(const struct ck_io *io, const char *dir, const struct ck_manifest *from,
 		    struct ck_error *err)
 {
@@ -157,6 +160,7 @@ static int make_run(const struct ck_io *io, const char *dir, const struct ck_man
 	strcpy(run.name, from->run);
 	rc = ck_run_create(io, dir, &run, err);
 	strcpy(run.run_id, from->run_id);
+	run.committed = true;
 	return rc ? rc : ck_run_store(io, dir, &run, err);
 }
 

@@ -35,10 +35,32 @@ static void expect_refusal(struct said said, int code, const char *what, const c
 	said_fini(&said);
 }
 
+static void expect_said(struct said said, const char *what, const char *text)
+{
+	is_int(said.exit_code, 0, "%s: %s", what, said.err);
+	like(said.out, text, "... is told");
+	said_fini(&said);
+}
+
 static void expect_done(struct said said, const char *what)
 {
 	is_int(said.exit_code, 0, "%s: %s", what, said.err);
 	said_fini(&said);
+}
+
+/* ---- a result that does not come to be ---- */
+
+static void half_a_run(void)
+{
+	const char *dir = idle_run(), *to = in_dir(dir, "../other");
+	const struct manner full = {.faults = "open:*.saving*rank-00001.0*:errno=ENOSPC"};
+
+	expect_refusal(ckpt_cmd_as(&full, "reshard", in(dir, "../run@12"), to, "-w", "4"), 3,
+		       "a full disk", "rank-00001.0.safetensors: create: No space left on device");
+	expect_said(ckpt_cmd("ls", to), "what is left",
+		    "a start is refused: checkpoints were committed, and none is there now\n");
+	expect_done(ckpt_cmd("reshard", in(dir, "../run@12"), to, "-w", "4"), "once more");
+	expect_said(ckpt_cmd("ls", to), "the result", "a start resumes from step 12 if");
 }
 
 /* ---- a run is not rewound ---- */
@@ -233,6 +255,7 @@ int main(void)
 	exports_at_once();
 	partial_files();
 	places();
+	half_a_run();
 	older_into_its_run();
 	abandoned_steps();
 	other_directories();
