@@ -239,6 +239,14 @@ static void add_run(struct ls *ls, const struct ck_cmd_facts *facts)
 	ck_cmd_table_add(&ls->summary, "%s", run_state(facts));
 }
 
+static void add_unread_run(struct ls *ls, const char *dir)
+{
+	ck_cmd_table_add(&ls->summary, "%s", dir);
+	for (size_t i = 2; i < ls->summary.ncolumns; i++)
+		ck_cmd_table_add(&ls->summary, "-");
+	ck_cmd_table_add(&ls->summary, "unknown: unreadable");
+}
+
 /* --- for programs --- */
 
 static void json_claim(struct ck_cmd_json *out, const struct ck_claim *claim)
@@ -360,6 +368,8 @@ static void list_run(struct ls *ls, const struct ck_cmd_target *target, bool sum
 		note_exit(ls, facts.unchecked ? CK_CMD_UNCHECKED : CK_CMD_FINE);
 		ck_cmd_facts_fini(&facts);
 	}
+	if (rc == CK_EIO && summary && !ls->json)
+		add_unread_run(ls, target->run);
 	note_exit(ls, ck_cmd_tell(ls->cmd, rc, &err));
 }
 

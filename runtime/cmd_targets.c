@@ -39,12 +39,15 @@ int ck_cmd_targets_push(struct ck_cmd_targets *targets, const char *run,
 	return 0;
 }
 
-static bool holds_run_file(const struct ck_io *io, const char *dir)
+/* One that may not be looked into may be a run: whoever lists it says why it cannot. */
+static bool may_be_run(const struct ck_io *io, const char *dir)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	return ck_path_join(path, dir, CK_RUN_FILE) && io->ops->lstat(io, path, &st) == 0;
+	return ck_path_join(path, dir, CK_RUN_FILE) &&
+	       (io->ops->lstat(io, path, &st) == 0 ||
+		(errno != ENOENT && errno != ENOTDIR && errno != ELOOP));
 }
 
 /* The runs below a directory; *added tells how many. */
@@ -62,7 +65,7 @@ static int add_runs_in(const struct ck_io *io, const char *dir, struct ck_cmd_ta
 	for (size_t i = 0; i < names.count && !rc; i++) {
 		const char *run = path;
 
-		if (!ck_path_join(path, dir, names.names[i]) || !holds_run_file(io, path))
+		if (!ck_path_join(path, dir, names.names[i]) || !may_be_run(io, path))
 			continue;
 		if (strcmp(dir, ".") == 0)
 			run = names.names[i];

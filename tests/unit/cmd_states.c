@@ -183,8 +183,30 @@ static void asks_no_dead_process(void)
 	ok(access(in(dir, ".request-save"), F_OK) < 0, "nothing was asked");
 }
 
+static void lists_what_may_be_a_run(void)
+{
+	const char *dir = one_step(), *parent = in(dir, ".."), *shut = in(parent, "shut");
+	const struct manner nobody = {.as_nobody = true};
+	struct said said;
+
+	ok(mkdir(shut, 0700) == 0 && mkdir(in(parent, "other"), 0777) == 0, "directories beside");
+	put_file(in(shut, "run.json"), "{}");
+	ok(chmod(shut, 0) == 0, "one that we may not enter");
+	said = ckpt_cmd_as(&nobody, "ls", parent);
+	is_int(said.exit_code, 3, "not everything could be looked at");
+	like(said.err, "/shut/: ", "it is named");
+	like(said.err, "Permission denied\n", "with the reason");
+	like(said.out, "/shut      -     -  -                        -  unknown: unreadable\n",
+	     "and has a line");
+	like(said.out, "/run       1     9  ", "as the others have");
+	unlike(said.out, "/other", "what is no run has none");
+	said_fini(&said);
+	ok(chmod(shut, 0755) == 0, "it may be entered");
+}
+
 int main(void)
 {
+	lists_what_may_be_a_run();
 	asks_no_dead_process();
 	recalls_a_hold();
 	foretells_a_salvage();
