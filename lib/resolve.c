@@ -223,9 +223,10 @@ int ck_resolve(const struct ck_io *io, const char *text, char run[static PATH_MA
 
 	while (len > 1 && text[len - 1] == '/')
 		len--;
-	if (len == 0 || len >= sizeof(path))
-		return ck_fail(err, CK_EARG, "run: a path of %zu bytes is not in [1, %d)", len,
-			       PATH_MAX);
+	if (len == 0)
+		return ck_fail(err, CK_EARG, "'': a run directory or a checkpoint is expected");
+	if (len >= sizeof(path))
+		return ck_fail(err, CK_EARG, "a path of %zu characters is too long", len);
 	memcpy(path, text, len);
 	last = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	at = strrchr(last, '@');

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "env.h"
 #include "signals.h"
 
 bool ck_cmd_interrupted(void)
@@ -64,8 +65,10 @@ int ck_cmd_io_init(struct ck_cmd_io *cmd_io, const char *rules, struct ck_error 
 	*cmd_io = (struct ck_cmd_io){.below = &ck_io_posix};
 	if (rules && *rules) {
 		rc = ck_io_fault_new(&cmd_io->fault, &ck_io_posix, rules, err);
-		if (rc)
+		if (rc) {
+			ck_error_prefix(err, CK_ENV_IO_FAULT);
 			return rc;
+		}
 		cmd_io->below = ck_io_fault_io(cmd_io->fault);
 	}
 	cmd_io->ops = *cmd_io->below->ops;

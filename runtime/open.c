@@ -26,7 +26,9 @@ static int start_io(ckpt *ck, struct ck_error *err)
 	if (!rules || !*rules)
 		return 0;
 	rc = ck_io_fault_new(&ck->fault, &ck_io_posix, rules, err);
-	if (!rc) {
+	if (rc) {
+		ck_error_prefix(err, CK_ENV_IO_FAULT);
+	} else {
 		ck->io = ck_io_fault_io(ck->fault);
 		ck_log(ck, "warning: rehearsing failures: " CK_ENV_IO_FAULT "=%s", rules);
 	}
@@ -110,6 +112,10 @@ static int open_run(ckpt *ck, struct ck_error *err)
 
 	if (!rc)
 		return is_our_job(ck, err);
+	if (rc == CK_EFORMAT)
+		return ck_fail(err, rc,
+			       "%s: restore that file, or move the directory away to start over",
+			       missing.text);
 	if (rc != CK_ENOENT) {
 		*err = missing;
 		return rc;

@@ -153,7 +153,15 @@ static void say(const ckpt *ck, enum ckpt_restored result, const struct ck_searc
 
 	switch (result) {
 	case CKPT_FRESH:
-		ck_log(ck, "starting afresh: no checkpoint yet in %s", ck->set.dir);
+		if (s->nunused)
+			ck_log(ck,
+			       "fresh, as asked for: %zu older checkpoint%s of this run %s not "
+			       "used, in "
+			       "%s",
+			       s->nunused, ck_plural(s->nunused), s->nunused == 1 ? "is" : "are",
+			       ck->set.dir);
+		else
+			ck_log(ck, "starting afresh: no checkpoint yet in %s", ck->set.dir);
 		break;
 	case CKPT_RESUMED:
 		if (s->foreign) {

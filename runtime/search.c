@@ -9,6 +9,9 @@
 #include "choose.h"
 #include "parse.h"
 
+/* The option, as a job and as a program calls it. */
+#define FROM "--ckpt-from (ckpt_options.from)"
+
 void ck_search_fini(struct ck_search *s)
 {
 	free(s->steps);
@@ -55,9 +58,7 @@ static int choose(ckpt *ck, const struct ck_catalog *catalog, struct ck_search *
 	if (n < 0)
 		return n;
 	s->count = (size_t)n;
-	if (fresh && catalog->count)
-		ck_log(ck, "fresh, as asked for: %zu older checkpoints of this run are not used",
-		       catalog->count);
+	s->nunused = fresh ? catalog->count : 0;
 	return 0;
 }
 
@@ -72,7 +73,7 @@ static int begin_from(ckpt *ck, struct ck_search *s, struct ck_error *err)
 	if (!rc)
 		rc = ck_catalog_load(ck->io, s->run, &catalog, err);
 	if (rc) {
-		ck_error_prefix(err, "--ckpt-from");
+		ck_error_prefix(err, FROM);
 		return rc;
 	}
 	s->foreign = true;
@@ -84,7 +85,7 @@ static int begin_from(ckpt *ck, struct ck_search *s, struct ck_error *err)
 	}
 	if (s->count)
 		return 0;
-	return ck_fail(err, CK_ENOENT, "--ckpt-from: %s: there is no checkpoint", ck->set.from);
+	return ck_fail(err, CK_ENOENT, FROM ": %s: there is no checkpoint", ck->set.from);
 }
 
 int ck_search_begin(ckpt *ck, struct ck_search *s, struct ck_error *err)
@@ -186,19 +187,22 @@ static int fits(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
 {
 	const struct ck_manifest *m = &s->manifest;
 	char name[CK_NAME_MAX];
+	int rc;
 
 	ck_name_step(m->id, name);
 	if (ck->set.world_fixed && m->world_size != (uint32_t)ck->comm.table.size)
-		return ck_fail(
-			err, CK_EWORLD,
-			"%s/%s: saved by %u rank%s, this job has %d, and --ckpt-world=fixed: "
-			"start it with %u rank%s, or with --ckpt-world=any",
-			s->run, name, m->world_size, ck_plural(m->world_size), ck->comm.table.size,
-			m->world_size, ck_plural(m->world_size));
+		return ck_fail(err, CK_EWORLD,
+			       "%s/%s: saved by %u rank%s, this job has %d, and --ckpt-world=fixed "
+			       "(ckpt_options.world): start it with %u rank%s, or with any",
+			       s->run, name, m->world_size, ck_plural(m->world_size),
+			       ck->comm.table.size, m->world_size, ck_plural(m->world_size));
 	if (!s->foreign && strcmp(m->run_id, ck->run.run_id) != 0)
 		return ck_fail(err, CK_EREFUSED, "%s/%s: belongs to run %s, this is run %s", s->run,
 			       name, m->run_id, ck->run.run_id);
-	return compare_items(ck, m, err);
+	rc = compare_items(ck, m, err);
+	if (rc == CK_EITEM)
+		ck_error_prefix(err, "%s/%s", s->run, name);
+	return rc;
 }
 
 /* What was asked for; else CRC-32 for a reload within the same start of the same job, SHA-256 after one. */

@@ -25,6 +25,7 @@ struct ck_search {
 	bool foreign;
 	struct ck_step_id *steps; /* candidates, in the order in which they are tried */
 	size_t count;
+	size_t nunused;              /* passed over, since a fresh start was asked for */
 	size_t next;                 /* the one to propose */
 	struct ck_manifest manifest; /* of the one proposed */
 	bool has_manifest;

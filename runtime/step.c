@@ -351,8 +351,7 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 	ck->no_saves_told = false;
 	if (rc) {
 		ck_log(ck, "cannot resume: %s", err.text);
-		ck_fail(&ck->no_saves, rc, "nothing is saved since the restore failed: %s",
-			err.text);
+		ck_fail(&ck->no_saves, rc, "the restore failed: %s", err.text);
 		return ck_keep(ck, rc, &err);
 	}
 	*step = result == CKPT_FRESH ? 0 : ck->step;

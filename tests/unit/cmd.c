@@ -49,7 +49,7 @@ static const struct {
 	{{"verify", "-j257", "x"}, "--threads: 257: "},
 	{{"verify", "-jfast", "x"}, "--threads: fast: "},
 	{{"verify", "run@soon"}, "'@soon': a step's number or 'latest' is expected"},
-	{{"verify", ""}, "a path of 0 bytes"},
+	{{"verify", ""}, "'': a run directory or a checkpoint is expected (see"},
 };
 
 static void refuses_mistakes(void)

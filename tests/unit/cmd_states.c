@@ -204,8 +204,19 @@ static void lists_what_may_be_a_run(void)
 	ok(chmod(shut, 0755) == 0, "it may be entered");
 }
 
+static void names_the_rules(void)
+{
+	const struct manner wrong = {.faults = "bogus"};
+	struct said said = ckpt_cmd_as(&wrong, "ls", "/");
+
+	is_int(said.exit_code, 2, "rules of no use");
+	like(said.err, "ckpt ls: SLURM_CKPT_IO_FAULT: rule 0: bogus: ", "are named");
+	said_fini(&said);
+}
+
 int main(void)
 {
+	names_the_rules();
 	lists_what_may_be_a_run();
 	asks_no_dead_process();
 	recalls_a_hold();

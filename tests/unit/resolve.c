@@ -71,7 +71,7 @@ static const struct {
 	int code;
 	const char *says;
 } bad[] = {
-	{"", CK_EARG, "run: a path of 0 bytes is not in [1, 4096)"},
+	{"", CK_EARG, "'': a run directory or a checkpoint is expected"},
 	{"runs/bret", CK_ENOENT,
 	 "runs/bret: no such run directory; runs in runs: a@b, bert, empty"},
 	{"runs/bret@5", CK_ENOENT, "runs/bret: no such run directory; runs in runs: "},

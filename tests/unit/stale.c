@@ -150,6 +150,7 @@ static void resume_fresh(void)
 	is_int(run_start(&none), 0, "a job that asks for a fresh start");
 	is_int(none.restored, CKPT_FRESH, "gets it");
 	like(text.text, "fresh, as asked for", "and is told");
+	unlike(text.text, "no checkpoint yet", "not that there is none");
 	job("12", "1");
 	is_int(run_start(&some), 0, "preempted before its first commit");
 	is_int(some.restored, CKPT_FRESH, "it is fresh again");
@@ -201,7 +202,17 @@ static void from_another_run(void)
 	fresh_dir("none");
 	options.from = "/nowhere/run";
 	is_int(run_start(&first), CKPT_ENOENT, "a run that is not there");
-	like(text.text, "--ckpt-from: ", "is named");
+	like(text.text, "--ckpt-from (ckpt_options.from): ", "is named");
+}
+
+static void bad_run_file(void)
+{
+	fresh_dir("spoilt");
+	is_int(run_start(START(5)), 0, "a first start");
+	put_file(in_dir(dir, "run.json"), "[]");
+	is_int(run_start(START(6)), CKPT_EFORMAT, "run.json is spoilt");
+	like(text.text, "run.json: not JSON: ", "it is named");
+	like(text.text, ": restore that file, or move the directory away", "with what to do");
 }
 
 static void no_progress(void)
@@ -276,6 +287,7 @@ int main(void)
 	resume_fresh();
 	resume_step();
 	from_another_run();
+	bad_run_file();
 	no_progress();
 	requests();
 	return done_testing();

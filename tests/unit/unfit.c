@@ -202,9 +202,9 @@ static const struct {
 	{"an item that the program wants", nothing, .wanted = {"more", CKPT_F32, 3},
 	 .code = CKPT_EITEM, .text = "'more': only in the program"},
 	{"another dtype", nothing, .saved = {"more", CKPT_F32, 3}, .wanted = {"more", CKPT_I32, 3},
-	 .code = CKPT_EITEM, .text = "'more': saved as F32 [3], the program has I32 [3]"},
+	 .code = CKPT_EITEM, .text = ".g1: 'more': saved as F32 [3], the program has I32 [3]"},
 	{"another shape", nothing, .saved = {"more", CKPT_F32, 3}, .wanted = {"more", CKPT_F32, 4},
-	 .code = CKPT_EITEM, .text = "'more': saved as F32 [3], the program has F32 [4]"},
+	 .code = CKPT_EITEM, .text = ".g1: 'more': saved as F32 [3], the program has F32 [4]"},
 	{"nothing", nothing, .code = CKPT_RESUMED, .text = ""},
 };
 

@@ -162,7 +162,7 @@ static void fails(const char *name, struct seen *saver, struct seen *taker, cons
 		is_int(toys[r].code, code, "%s: rank %d: ckpt_restore fails", name, r);
 	taker->texts[0][200] = '\0';
 	like(taker->texts[1], taker->texts[0], "%s: the failure is in the refusal's text", name);
-	expect_refusals(name, taker, code, "nothing is saved since the restore failed: ");
+	expect_refusals(name, taker, code, "the restore failed: ");
 }
 
 static void failures(void)
