@@ -54,7 +54,7 @@ int ck_step_sized(const struct ck_io *io, const char *dir, const struct ck_manif
  *   run   out: the run directory          id  out: the step; has_step false: the run as a whole
  * "latest" is the newest by name; of a step that several generations have, the newest is meant. A
  * run directory is one with run.json or a checkpoint. Returns 0; CK_ENOENT (the text lists what is
- * there); CK_EARG (no step's number, a file); CK_EIO; CK_ENOMEM. Outputs are untouched on failure.
+ * there); CK_EARG (no step's number); CK_EFORMAT (a file); CK_EIO; CK_ENOMEM. Outputs are untouched on failure.
  */
 int ck_resolve(const struct ck_io *io, const char *text, char run[static PATH_MAX], bool *has_step,
 	       struct ck_step_id *id, struct ck_error *err);

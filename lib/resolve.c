@@ -117,7 +117,7 @@ static int fail_no_dir(const struct ck_io *io, const char *path, int errnum, str
 	struct stat st;
 
 	if (errnum == ENOTDIR && io->ops->lstat(io, path, &st) == 0)
-		return ck_fail(err, CK_EARG, "%s: not a directory", ck_json_show(shown, path));
+		return ck_fail(err, CK_EFORMAT, "%s: not a directory", ck_json_show(shown, path));
 	parent_of(path, parent);
 	return fail_no_run(io, path, "no such run directory", parent, err);
 }

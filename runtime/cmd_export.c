@@ -81,7 +81,7 @@ static int choose(struct job *x, struct ck_error *err)
 	qsort(x->tensors, x->ntensors, sizeof(*x->tensors), compare_names);
 	for (size_t i = 1; i < x->ntensors; i++)
 		if (strcmp(x->tensors[i - 1].name, x->tensors[i].name) == 0)
-			return ck_fail(err, CK_EARG,
+			return ck_fail(err, CK_EREFUSED,
 				       "--strip-prefix %s: two tensors would be named '%s'",
 				       x->prefix, x->tensors[i].name);
 	return 0;
@@ -104,7 +104,7 @@ static int fill_files(struct job *x, struct ck_error *err)
 		t->file = x->nfiles - 1;
 	}
 	if (x->nfiles > FILES_MAX)
-		return ck_fail(err, CK_EARG, "--max-shard-size: %zu files, the limit is %d",
+		return ck_fail(err, CK_EREFUSED, "--max-shard-size: %zu files, the limit is %d",
 			       x->nfiles, FILES_MAX);
 	return 0;
 }
@@ -378,7 +378,7 @@ static int check_place(const struct job *x, struct ck_error *err)
 
 	if (rc)
 		return rc == CK_ENOENT ? ck_cmd_place_check(x->cmd->io, x->to, err) : rc;
-	return ck_fail(err, CK_EARG, "%s: is a %s: name another directory", x->to,
+	return ck_fail(err, CK_EREFUSED, "%s: is a %s: name another directory", x->to,
 		       has_step ? "checkpoint" : "run directory");
 }
 

@@ -64,11 +64,12 @@ int ck_cmd_place_check(const struct ck_io *io, const char *dir, struct ck_error 
 		}
 		what = what_is(io, path);
 		if (what && !below)
-			return ck_fail(err, CK_EARG, "%s: is a %s: name another directory", dir,
+			return ck_fail(err, CK_EREFUSED, "%s: is a %s: name another directory", dir,
 				       what);
 		if (what)
-			return ck_fail(err, CK_EARG, "%s: is in %s, a %s: name another directory",
-				       dir, path, what);
+			return ck_fail(err, CK_EREFUSED,
+				       "%s: is in %s, a %s: name another directory", dir, path,
+				       what);
 		below |= path[strlen(path) - 1] != '/';
 	} while (go_up(path));
 	return 0;

@@ -211,7 +211,7 @@ static const char *run_state(const struct ck_cmd_facts *facts)
 	static const char *const names[] = {
 		[CK_CMD_FRESH] = "no checkpoint yet",   [CK_CMD_RESUMES] = "ok",
 		[CK_CMD_FALLS_BACK] = "newer ones bad", [CK_CMD_COMPLETE] = "complete",
-		[CK_CMD_FAILS] = "bad: none is whole",  [CK_CMD_REFUSES] = "bad: no start",
+		[CK_CMD_FAILS] = "bad: none is whole",  [CK_CMD_REFUSES] = "bad: start refused",
 	};
 
 	if (facts->resume == CK_CMD_FALLS_BACK && facts->newer_unread)

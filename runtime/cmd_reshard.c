@@ -48,7 +48,7 @@ static int choose_items(struct reshard *r, struct ck_error *err)
 		const struct ck_item *item = &items->items[i];
 
 		if (item->kind == CK_PER_RANK && !same && !r->drop)
-			return ck_fail(err, CK_EARG,
+			return ck_fail(err, CK_EREFUSED,
 				       "item '%s' belongs to one rank each, of %" PRIu32
 				       " that saved: --per-rank=drop leaves such items out",
 				       item->name, r->source.manifest.world_size);
@@ -354,8 +354,7 @@ static enum ck_cmd_exit reshard(struct reshard *r, const char *from)
 	rc = ck_cmd_into_check(r->cmd->io, r->to, &r->source, &err);
 	if (!rc)
 		rc = plan(r, &err);
-	exit_code = rc == CK_EARG ? (enum ck_cmd_exit)ck_cmd_usage(r->cmd, "%s", err.text)
-				  : ck_cmd_tell(r->cmd, rc, &err);
+	exit_code = ck_cmd_tell(r->cmd, rc, &err);
 	if (exit_code == CK_CMD_FINE && r->dry && !r->json)
 		print_plan(r);
 	if (exit_code == CK_CMD_FINE && !r->dry)

@@ -280,7 +280,7 @@ static void lists_several_runs(void)
 	is_int(said.exit_code, 0, "two runs");
 	like(said.out, "RUN  CKPTS  STEP  SAVED (UTC)           SIZE  STATE\n", "a summary");
 	like(said.out, "b        1    12  2023-11-14 22:30  70.7 KiB  ok\n", "the good one");
-	like(said.out, "c        0     -  -                        -  bad: no start\n",
+	like(said.out, "c        0     -  -                        -  bad: start refused\n",
 	     "the other");
 	unlike(said.out, "\na", "and no other directory");
 	ok(longest_line(said.out) <= 80, "in 80 columns");
@@ -309,7 +309,7 @@ static void finds_its_run(void)
 	like(said.err, "not a run directory, it has no run.json and no checkpoint", "says so");
 	said_fini(&said);
 	said = ckpt_cmd("ls", in(dir, "run.json"));
-	is_int(said.exit_code, 2, "a file");
+	is_int(said.exit_code, 1, "a file");
 	like(said.err, "/run.json: not a directory", "is none");
 	said_fini(&said);
 	said = ckpt_cmd("ls", "/nowhere/run", dir);

@@ -146,8 +146,8 @@ static void places(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const char *to = in_dir(dir, cases[i].to);
 
-		expect_refusal(reshard(in(dir, "../run@12"), to), 2, cases[i].to, cases[i].text);
-		expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 2, cases[i].to,
+		expect_refusal(reshard(in(dir, "../run@12"), to), 1, cases[i].to, cases[i].text);
+		expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 1, cases[i].to,
 			       "name another directory");
 	}
 	is_u64(count_in(dir), entries, "nothing is made in the run");

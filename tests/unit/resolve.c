@@ -79,7 +79,7 @@ static const struct {
 	 "runs: not a run directory, it has no run.json and no checkpoint; runs in runs: a@b, "
 	 "bert"},
 	{"runs/nothing", CK_ENOENT, "not a run directory"},
-	{"runs/file", CK_EARG, "runs/file: not a directory"},
+	{"runs/file", CK_EFORMAT, "runs/file: not a directory"},
 	{"runs/file/x", CK_ENOENT, "runs/file/x: no such run directory"},
 	{"nowhere/run", CK_ENOENT, "nowhere/run: no such run directory"},
 	{"runs/bert@", CK_EARG, "runs/bert: '@': a step's number or 'latest' is expected"},
