@@ -207,7 +207,7 @@ ifeq ($(HAVE_SLURM),yes)
 	install -d $(DESTDIR)$(SPANKDIR)
 	install -m 755 $(B)/plugin/ckpt.so $(DESTDIR)$(SPANKDIR)/
 endif
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS_FASTER@|$(filter -lisal -luring,$(LIBS))|' runtime/ckpt.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' runtime/ckpt.pc.in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/ckpt.pc
 	for m in $(MANS); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; install -d $$d && install -m 644 $$m $$d/; done
 

@@ -66,7 +66,7 @@ const struct ck_cmd_verb ck_cmd_pin = {
 	.help = "  -r, --remove  take the pin away\n"
 		"  -h, --help    this text\n"
 		"\n"
-		"Exit codes: 0 done; 1 no such checkpoint; 2 usage; 3 the directory could not\n"
-		"be written.\n",
+		"Exit code: 0 done, 1 no such checkpoint, 2 usage, 3 the directory could not be\n"
+		"written, 130 interrupted\n",
 	.run = run_pin,
 };

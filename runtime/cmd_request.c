@@ -111,11 +111,11 @@ static int run_save(struct ck_cmd *cmd, int argc, char **argv)
 		       "taken: it saves at its next step");
 }
 
-#define HELP                                                                          \
-	"  -h, --help   this text\n"                                                  \
-	"\n"                                                                          \
-	"Exit codes: 0 the program has taken the request; 1 no program has the run\n" \
-	"open, or none answers; 2 usage; 3 the directory could not be written.\n"
+#define HELP                                                                               \
+	"  -h, --help   this text\n"                                                       \
+	"\n"                                                                               \
+	"Exit code: 0 the program has taken the request, 1 no program has the run open,\n" \
+	"or none answers, 2 usage, 3 the directory could not be written, 130 interrupted\n"
 
 const struct ck_cmd_verb ck_cmd_stop = {
 	.name = "stop",

@@ -134,7 +134,7 @@ static void print_work(const struct verify *v, uint64_t bytes, double seconds, c
 	char amount[16], took[16], rate[16];
 
 	ck_format_seconds(seconds, took);
-	if (v->level == CK_LEVEL_SIZED)
+	if (v->level == CK_LEVEL_SIZED || bytes == 0)
 		snprintf(text, size, "headers and sizes in %s", took);
 	else
 		snprintf(text, size, "%s of %s in %s (%s/s)", level_names[v->level],

@@ -186,6 +186,19 @@ static void finds_damage(void)
 	}
 }
 
+static void tells_no_rate_of_nothing(void)
+{
+	const char *dir = made_run("run");
+	struct said said;
+
+	made_save(dir, made_claim(dir), 1000, 1, true);
+	lose(dir, in_step(dir, 1, 1000, "rank-00000.0.safetensors"));
+	said = ckpt_cmd("verify", dir);
+	is_int(said.exit_code, 1, "the only file is lost");
+	like(said.out, ", headers and sizes in ", "no byte was hashed");
+	said_fini(&said);
+}
+
 static void warns_of_strays(void)
 {
 	const char *dir = two_steps();
@@ -417,6 +430,7 @@ int main(void)
 	refuses_what_is_not_there();
 	follows_no_link();
 	finds_damage();
+	tells_no_rate_of_nothing();
 	warns_of_strays();
 	tells_what_it_cannot_read();
 	rejects_bad_rehearsal();
