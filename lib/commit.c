@@ -202,22 +202,27 @@ static bool is_published(const struct ck_io *io, const char *step, const struct 
 	return ours;
 }
 
-/*
- * A rename that fails may have happened (a lost reply of NFS), and one that found nothing may have
- * been forestalled by the sweep of a newer owner.
- */
+/* A newer owner takes the staging directory away: what fails then, fails for that reason. */
+static int fail_or_fenced(const struct ck_io *io, const char *dir, uint64_t generation, int rc,
+			  struct ck_error *err)
+{
+	struct ck_error fenced;
+
+	if (ck_owner_check(io, dir, generation, &fenced) == CK_EFENCED)
+		return ck_fail(err, CK_EFENCED, "%s", fenced.text);
+	return rc;
+}
+
+/* A rename that fails may have happened all the same (a lost reply of NFS). */
 static int publish(const struct ck_io *io, const char *dir, const char *staging, const char *step,
 		   uint64_t generation, const struct ck_buf *text, struct ck_error *err)
 {
-	struct ck_error fenced;
 	int rc;
 
 	rc = ck_io_rename(io, staging, step, err);
 	if (!rc || is_published(io, step, text))
 		return 0;
-	if (ck_owner_check(io, dir, generation, &fenced) == CK_EFENCED)
-		rc = ck_fail(err, CK_EFENCED, "%s", fenced.text);
-	return rc;
+	return fail_or_fenced(io, dir, generation, rc, err);
 }
 
 static bool exists(const struct ck_io *io, const char *path)
@@ -281,10 +286,11 @@ int ck_commit_directory(const struct ck_io *io, const char *dir, const char *sta
 	if (warning)
 		*warning = (struct ck_error)CK_ERROR_INIT;
 	rc = ck_dirfile_path(step, dir, ck_name_step(manifest->id, name), err);
-	if (!rc)
+	if (!rc) {
 		rc = complete_staging(io, staging, manifest, &text, err);
-	if (!rc)
-		rc = ck_owner_check(io, dir, owner, err);
+		rc = rc ? fail_or_fenced(io, dir, owner, rc, err)
+			: ck_owner_check(io, dir, owner, err);
+	}
 	if (!rc)
 		rc = publish(io, dir, staging, step, owner, &text, err);
 	if (!rc)

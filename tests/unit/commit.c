@@ -87,15 +87,23 @@ static void test_fenced(void)
 	ck_manifest_fini(&m);
 }
 
-/* A newer owner comes, and sweeps, between our last look and our rename. */
+/* Before which rename a newer owner comes, and sweeps. */
+struct late {
+	const char *dir;
+	const char *from; /* the path has this in it, and ... */
+	const char *to;   /* ... the new one that */
+};
+
 static int late_rename(const struct ck_io *io, const char *from, const char *to)
 {
-	const char *dir = io->ctx;
+	const struct late *late = io->ctx;
+	const char *dir = late->dir;
 	struct ck_salvaged salvaged;
 
-	if (strcmp(from, in_dir(dir, SAVING1)) == 0) {
+	if (strstr(from, late->from) && strstr(to, late->to)) {
 		make_generation(dir, 2);
 		ck_io_posix.ops->unlink(&ck_io_posix, in_dir(dir, SAVING1 "/manifest.json"));
+		ck_io_posix.ops->unlink(&ck_io_posix, in_dir(dir, SAVING1 "/save.json"));
 		ok(ck_salvage(&ck_io_posix, dir, 2, &salvaged, NULL) == 0 && salvaged.count == 0,
 		   "the newer owner takes it away");
 		ok(sweep_now(&ck_io_posix, dir, 2, NULL) == 0, "and sweeps");
@@ -103,19 +111,26 @@ static int late_rename(const struct ck_io *io, const char *from, const char *to)
 	return ck_io_posix.ops->rename(&ck_io_posix, from, to);
 }
 
-static void test_swept(void)
+static void swept_before(const char *from, const char *to, const char *what)
 {
 	const char *dir = test_tmpdir();
 	struct ck_io_ops ops = *ck_io_posix.ops;
-	const struct ck_io io = {.ops = &ops, .ctx = (void *)dir};
+	struct late late = {.dir = dir, .from = from, .to = to};
+	const struct ck_io io = {.ops = &ops, .ctx = &late};
 	struct ck_error err = CK_ERROR_INIT;
 
 	ops.rename = late_rename;
 	make_run(dir);
-	is_int(save_step(&io, dir, first, 1, NULL, &err), CK_EFENCED,
-	       "fenced at the rename itself");
+	is_int(save_step(&io, dir, first, 1, NULL, &err), CK_EFENCED, "fenced at %s", what);
 	like(err.text, "generation 2 has taken over", "the text");
 	ok(!exists_in(dir, STEP1) && !exists_in(dir, SAVING1), "nothing is published or left");
+}
+
+static void test_swept(void)
+{
+	swept_before(SAVING1, "/" STEP1, "the rename itself");
+	swept_before("manifest.json.tmp", "manifest.json", "the last file before it");
+	swept_before("SHA256SUMS.tmp", "SHA256SUMS", "the first one");
 }
 
 static void test_committed(void)
