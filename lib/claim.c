@@ -246,6 +246,45 @@ int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_clai
 	return rc ? ck_fail(err, rc, "%s", why.text) : 0;
 }
 
+/* The generation that a name of a run directory bears, 0 if none. */
+static uint64_t generation_in(const char *name)
+{
+	struct ck_step_id id;
+	uint64_t generation;
+
+	if (ck_is_generation(name, &generation))
+		return generation;
+	if (ck_is_step(name, &id) || ck_is_saving(name, &id) || ck_is_salvage(name, &id) ||
+	    ck_is_deleting(name, &id) || ck_is_pin(name, &id))
+		return id.generation;
+	return 0;
+}
+
+/*
+ * The number above all that names bear. A .gen-* may have been removed by hand while its program runs: with
+ * its number given out again that program would not be fenced, and two would write the same names.
+ */
+static int next_generation(const struct ck_io *io, const char *dir, uint64_t *out,
+			   struct ck_error *err)
+{
+	struct ck_names names;
+	uint64_t next = 1;
+	int rc;
+
+	rc = ck_dirfile_list(io, dir, &names, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < names.count; i++) {
+		uint64_t generation = generation_in(names.names[i]);
+
+		if (generation >= next)
+			next = generation + 1;
+	}
+	ck_names_fini(&names);
+	*out = next;
+	return 0;
+}
+
 /* The first number from `from` on that nobody has: mkdir decides between claimants. */
 static int make_generation(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
 			   struct ck_error *err)
@@ -277,15 +316,15 @@ static void give_back(const struct ck_io *io, const char *dir, uint64_t generati
 int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
 		  struct ck_error *err)
 {
-	uint64_t highest, generation = 0;
+	uint64_t next, generation = 0;
 	struct ck_claim taken = *claim;
 	int rc;
 
-	rc = ck_generation_highest(io, dir, &highest, err);
+	rc = next_generation(io, dir, &next, err);
 	if (!rc)
 		rc = ck_random_hex(taken.nonce, CK_RUN_ID_HEX / 2, err);
 	if (!rc)
-		rc = make_generation(io, dir, highest + 1, &generation, err);
+		rc = make_generation(io, dir, next, &generation, err);
 	if (rc)
 		return rc;
 	taken.generation = generation;

@@ -75,7 +75,8 @@ int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_
 int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_error *err);
 
 /*
- * Claim the next generation: mkdir .gen-<highest + 1>, on EEXIST the next, then claim.json in it.
+ * Claim the next generation: mkdir .gen-<n>, on EEXIST the next, then claim.json in it. n is one more than the highest
+ * in any name there: of generations, and of checkpoints, saves and pins, whose .gen-* may have been removed.
  * Fills claim->generation and nonce; the rest is the caller's. Returns 0; CK_ENOENT (run
  * directory); CK_EFENCED: as below; CK_EFORMAT; CK_EIO. After a failure the claim is untouched, and the number is
  * given back where that is possible: without a claim it would only fence the present owner.

@@ -268,6 +268,38 @@ static void test_swept_by_the_owner(void)
 	ck_io_fault_free(fault);
 }
 
+/* Somebody cleans up while the owner runs: its number must not be given out again, or it would not be fenced. */
+static void test_removed_generations(void)
+{
+	static const struct {
+		const char *name;
+		uint64_t next;
+	} rows[] = {
+		{"step-0000000100.g3", 4},      {"step-0000000007.g5", 6},
+		{"step-0000000008.g4", 6},      {".saving-0000000101.g7", 8},
+		{".salvage-0000000101.g9", 10}, {".deleting-0000000101.g11", 12},
+		{".pin-0000000100.g13", 14},    {"step-0000000100.g15.bak", 14},
+	};
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	char gen[CK_NAME_MAX];
+
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct ck_claim claim = {.time = 1764448670};
+
+		mkdir(in_dir(dir, rows[i].name), 0777);
+		is_int(ck_claim_take(&ck_io_posix, dir, &claim, &err), 0, "%s: %s", rows[i].name,
+		       err.text);
+		is_u64(claim.generation, rows[i].next, "%s: the next number", rows[i].name);
+		if (i + 1 < ROWS(rows))
+			ck_io_remove_tree(&ck_io_posix,
+					  in_dir(dir, ck_name_generation(claim.generation, gen)),
+					  NULL);
+	}
+	is_int(ck_owner_check(&ck_io_posix, dir, 13, &err), CK_EFENCED,
+	       "who had an earlier one is fenced");
+}
+
 static int claim_one(const char *dir, int i)
 {
 	struct ck_claim claim = {.pid = (uint64_t)i, .time = 1764448670};
@@ -307,6 +339,7 @@ int main(void)
 	test_owner_load();
 	test_owner();
 	test_swept_by_the_owner();
+	test_removed_generations();
 	test_race();
 	return done_testing();
 }
