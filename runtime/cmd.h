@@ -204,6 +204,7 @@ double ck_cmd_clock(void);
 struct ck_cmd_target {
 	char *run; /* directory */
 	bool has_step;
+	unsigned renewals; /* of RUN@latest: how often ck_cmd_target_renew may look it up again */
 	struct ck_step_id id;
 };
 
@@ -219,6 +220,13 @@ struct ck_cmd_targets {
  */
 int ck_cmd_targets_add(const struct ck_cmd *cmd, const char *text, bool expand,
 		       struct ck_cmd_targets *targets, struct ck_error *err);
+/* Has the checkpoint been removed since, as rotation does? */
+bool ck_cmd_target_is_gone(const struct ck_io *io, const struct ck_cmd_target *target);
+/*
+ * For RUN@latest whose checkpoint is gone: take the one that is newest now. Returns false when that is not so, or there
+ * is no other.
+ */
+bool ck_cmd_target_renew(const struct ck_io *io, struct ck_cmd_target *target);
 /* Nothing was named: $SLURM_CKPT_DIR, else the current directory. CK_EARG: it is no help. */
 int ck_cmd_targets_default(const struct ck_cmd *cmd, const char *environment,
 			   struct ck_cmd_targets *targets, struct ck_error *err);
@@ -287,6 +295,7 @@ struct ck_cmd_facts {
 	size_t nsteps;                  /* rows that are checkpoints */
 	size_t nbad;                    /* of these, not whole */
 	size_t nsalvageable;            /* rows that will be checkpoints */
+	bool vanished;                  /* what was listed was gone when it was looked at */
 	bool unchecked;                 /* something could not be looked at */
 	enum ck_cmd_resume resume;      /* what a start would do ... */
 	const struct ck_cmd_row *row;   /* ... with which checkpoint; NULL: with none */

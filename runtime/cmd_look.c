@@ -16,6 +16,8 @@
 #include "sums.h"
 #include "takeover.h"
 
+#define LOOKS_MAX 10
+
 const char *ck_cmd_state_name(enum ck_cmd_state state)
 {
 	static const char *const names[] = {
@@ -303,6 +305,7 @@ static void look_at_rows(const struct ck_io *io, struct ck_cmd_progress *progres
 			look_at_step(io, facts, progress, &row);
 		if (is_gone(io, facts->dir, &row)) {
 			free(row.reason);
+			facts->vanished = true;
 			continue;
 		}
 		facts->rows[kept++] = row;
@@ -412,8 +415,8 @@ static void look_at_owner(const struct ck_io *io, struct ck_cmd_facts *facts)
 	recall_hold(io, facts);
 }
 
-int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,
-		struct ck_cmd_facts *out, struct ck_error *err)
+static int look_once(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,
+		     struct ck_cmd_facts *out, struct ck_error *err)
 {
 	struct ck_cmd_facts facts = {.dir = dir};
 	struct ck_error why = CK_ERROR_INIT;
@@ -433,4 +436,24 @@ int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress 
 	foretell(&facts);
 	*out = facts;
 	return 0;
+}
+
+/* Was it changed under our eyes? A listing made while the only checkpoint is replaced may have neither. */
+static bool is_unsettled(const struct ck_cmd_facts *facts)
+{
+	return facts->vanished ||
+	       (facts->has_run && facts->run.committed && facts->nsteps + facts->nsalvageable == 0);
+}
+
+/* A program that saves and rotates without a pause is not waited for: the last look counts. */
+int ck_cmd_look(const struct ck_io *io, const char *dir, struct ck_cmd_progress *progress,
+		struct ck_cmd_facts *out, struct ck_error *err)
+{
+	for (int looks = 1;; looks++) {
+		int rc = look_once(io, dir, progress, out, err);
+
+		if (rc || looks == LOOKS_MAX || ck_cmd_interrupted() || !is_unsettled(out))
+			return rc;
+		ck_cmd_facts_fini(out);
+	}
 }

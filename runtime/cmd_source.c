@@ -15,6 +15,18 @@ int ck_cmd_threads(void)
 	return cpus > THREADS_AUTO_MAX ? THREADS_AUTO_MAX : (int)cpus;
 }
 
+/* The newest may be rotated away just now, for a newer one. */
+static int open_target(const struct ck_io *io, struct ck_cmd_target *target, struct ck_source *out,
+		       struct ck_error *err)
+{
+	int rc;
+
+	do
+		rc = ck_source_open(io, target->run, target->id, out, NULL, NULL, err);
+	while (rc && ck_cmd_target_renew(io, target));
+	return rc;
+}
+
 int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_source *out,
 		       struct ck_error *err)
 {
@@ -24,8 +36,7 @@ int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_sou
 	if (!rc && !targets.items[0].has_step)
 		rc = ck_fail(err, CK_EARG, "%s: name a checkpoint: RUN@STEP or RUN@latest", text);
 	if (!rc)
-		rc = ck_source_open(cmd->io, targets.items[0].run, targets.items[0].id, out, NULL,
-				    NULL, err);
+		rc = open_target(cmd->io, &targets.items[0], out, err);
 	ck_cmd_targets_fini(&targets);
 	return rc;
 }

@@ -9,6 +9,9 @@
 #include "dirfile.h"
 #include "env.h"
 
+/* A program that saves faster than a checkpoint is read is not run after for ever. */
+#define RENEWALS_MAX 10
+
 void ck_cmd_targets_fini(struct ck_cmd_targets *targets)
 {
 	for (size_t i = 0; i < targets->count; i++)
@@ -37,6 +40,32 @@ int ck_cmd_targets_push(struct ck_cmd_targets *targets, const char *run,
 		.id = id ? *id : (struct ck_step_id){.step = 0},
 	};
 	return 0;
+}
+
+bool ck_cmd_target_is_gone(const struct ck_io *io, const struct ck_cmd_target *target)
+{
+	char path[PATH_MAX], name[CK_NAME_MAX];
+	struct stat st;
+
+	return ck_path_join(path, target->run, ck_name_step(target->id, name)) &&
+	       io->ops->lstat(io, path, &st) < 0 && errno == ENOENT;
+}
+
+bool ck_cmd_target_renew(const struct ck_io *io, struct ck_cmd_target *target)
+{
+	struct ck_catalog catalog;
+	bool renewed;
+
+	if (!target->renewals || !ck_cmd_target_is_gone(io, target) ||
+	    ck_catalog_load(io, target->run, &catalog, NULL))
+		return false;
+	renewed = catalog.count && ck_step_id_cmp(&catalog.steps[0], &target->id) != 0;
+	if (renewed) {
+		target->id = catalog.steps[0];
+		target->renewals--;
+	}
+	ck_catalog_fini(&catalog);
+	return renewed;
 }
 
 /* One that may not be looked into may be a run: whoever lists it says why it cannot. */
@@ -88,6 +117,13 @@ static int doubt_missing(const struct ck_io *io, const char *text, struct ck_err
 	return ck_fail_errno(err, errno, "%s", text);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), of_end = strlen(end);
+
+	return len >= of_end && strcmp(text + len - of_end, end) == 0;
+}
+
 int ck_cmd_targets_add(const struct ck_cmd *cmd, const char *text, bool expand,
 		       struct ck_cmd_targets *targets, struct ck_error *err)
 {
@@ -99,8 +135,13 @@ int ck_cmd_targets_add(const struct ck_cmd *cmd, const char *text, bool expand,
 	int rc;
 
 	rc = ck_resolve(cmd->io, text, run, &has_step, &id, err);
-	if (!rc)
-		return ck_cmd_targets_push(targets, run, has_step ? &id : NULL, err);
+	if (!rc) {
+		rc = ck_cmd_targets_push(targets, run, has_step ? &id : NULL, err);
+		if (!rc && has_step)
+			targets->items[targets->count - 1].renewals =
+				ends_with(text, "@latest") ? RENEWALS_MAX : 0;
+		return rc;
+	}
 	if (rc == CK_ENOENT)
 		rc = doubt_missing(cmd->io, text, err);
 	if (rc != CK_ENOENT || !expand)

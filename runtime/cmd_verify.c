@@ -81,16 +81,6 @@ static enum outcome judge(const struct ck_report *report, struct verdict *out)
 	return out->nbad ? BAD : out->nunseen ? UNCHECKED : GOOD;
 }
 
-/* Rotation takes old checkpoints away while we read them: that is not damage. */
-static bool is_gone(const struct ck_io *io, const struct ck_cmd_target *step)
-{
-	char path[PATH_MAX], name[CK_NAME_MAX];
-	struct stat st;
-
-	return ck_path_join(path, step->run, ck_name_step(step->id, name)) &&
-	       io->ops->lstat(io, path, &st) < 0 && errno == ENOENT;
-}
-
 static void check(struct verify *v, const struct ck_cmd_target *step, struct verdict *out)
 {
 	const struct ck_io *io = v->cmd->io;
@@ -107,7 +97,8 @@ static void check(struct verify *v, const struct ck_cmd_target *step, struct ver
 		out->outcome = judge(&out->report, out);
 	if (out->outcome == UNCHECKED && ck_cmd_interrupted())
 		out->outcome = INTERRUPTED;
-	else if (out->outcome != GOOD && is_gone(io, step))
+	else if (out->outcome != GOOD && ck_cmd_target_is_gone(io, step))
+		/* Rotation takes old ones away while we read them: that is not damage. */
 		out->outcome = GONE;
 }
 
@@ -239,7 +230,18 @@ static void json_verdict(struct ck_cmd_json *out, const char *path,
 
 /* --- all of them --- */
 
-static void verify_one(struct verify *v, const struct ck_cmd_target *step)
+/* What was the latest is looked up again when it is gone: an answer is wanted, not that there is none. */
+static void check_present(struct verify *v, struct ck_cmd_target *step, struct verdict *out)
+{
+	check(v, step, out);
+	while (out->outcome == GONE && ck_cmd_target_renew(v->cmd->io, step)) {
+		ck_report_fini(&out->report);
+		*out = (struct verdict){.outcome = GOOD, .err = CK_ERROR_INIT};
+		check(v, step, out);
+	}
+}
+
+static void verify_one(struct verify *v, struct ck_cmd_target *step)
 {
 	static const enum ck_cmd_exit exits[] = {
 		[GOOD] = CK_CMD_FINE,
@@ -251,9 +253,9 @@ static void verify_one(struct verify *v, const struct ck_cmd_target *step)
 	struct verdict verdict = {.outcome = GOOD, .err = CK_ERROR_INIT};
 	char path[PATH_MAX], name[CK_NAME_MAX];
 
+	check_present(v, step, &verdict);
 	if (!ck_path_join(path, step->run, ck_name_step(step->id, name)))
 		snprintf(path, sizeof(path), "%s", name);
-	check(v, step, &verdict);
 	v->counts[verdict.outcome]++;
 	v->bytes += verdict.bytes;
 	v->seconds += verdict.seconds;
@@ -356,10 +358,13 @@ static int add_steps(struct verify *v, const char *text, struct ck_error *err)
 	struct ck_cmd_targets found = {.count = 0};
 	int rc = ck_cmd_targets_add(v->cmd, text, false, &found, err);
 
-	if (!rc && found.items[0].has_step)
+	if (!rc && found.items[0].has_step) {
 		rc = ck_cmd_targets_push(&v->steps, found.items[0].run, &found.items[0].id, err);
-	else if (!rc)
+		if (!rc)
+			v->steps.items[v->steps.count - 1].renewals = found.items[0].renewals;
+	} else if (!rc) {
 		rc = add_run_steps(v, found.items[0].run, err);
+	}
 	ck_cmd_targets_fini(&found);
 	return rc;
 }

@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "commit.h"
@@ -386,4 +388,39 @@ const char *json_text(const cJSON *tree, const char *key)
 	const char *text = cJSON_GetStringValue(json_at(tree, key));
 
 	return text ? text : "(no string)";
+}
+
+/* --- while it runs --- */
+
+/* Has the process a file open whose path has this part? */
+static bool has_open(pid_t pid, const char *part)
+{
+	char dir[64], link[PATH_MAX], target[PATH_MAX];
+	bool found = false;
+	struct dirent *entry;
+	DIR *fds;
+
+	snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)pid);
+	fds = opendir(dir);
+	while (fds && !found && (entry = readdir(fds))) {
+		ssize_t len;
+
+		snprintf(link, sizeof(link), "%s/%s", dir, entry->d_name);
+		len = readlink(link, target, sizeof(target) - 1);
+		target[len > 0 ? len : 0] = '\0';
+		found = strstr(target, part) != NULL;
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+bool wait_for_open(pid_t pid, const char *part)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int left = 20000;
+
+	while (!has_open(pid, part) && left-- > 0)
+		nanosleep(&pause, NULL);
+	return left > 0;
 }

@@ -66,6 +66,9 @@ void said_fini(struct said *said);
 #define ckpt_cmd_as(manner, ...) command(manner, (const char *const[]){__VA_ARGS__, NULL})
 #define ckpt_cmd(...) ckpt_cmd_as(&(struct manner){0}, __VA_ARGS__)
 
+/* For manner.meanwhile: wait until the process has a file open whose path has this part. False: it never had. */
+bool wait_for_open(pid_t pid, const char *part);
+
 /* The longest line of a text, in bytes. */
 unsigned longest_line(const char *text);
 

@@ -53,6 +53,36 @@ static void test_load(void)
 	ck_io_fault_free(fault);
 }
 
+/* A readdir that finds nothing, once. */
+static int list_nothing(const struct ck_io *io, const char *path,
+			int (*entry)(void *arg, const char *name), void *arg)
+{
+	bool *missed = io->ctx;
+
+	if (*missed)
+		return ck_io_posix.ops->readdir(&ck_io_posix, path, entry, arg);
+	*missed = true;
+	return 0;
+}
+
+static void test_replaced_while_listed(void)
+{
+	struct ck_io_ops ops = *ck_io_posix.ops;
+	bool missed = false;
+	const struct ck_io io = {.ops = &ops, .ctx = &missed};
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_catalog catalog;
+
+	ops.readdir = list_nothing;
+	mkdir(in_dir(dir, STEP), 0777);
+	is_int(ck_catalog_load(&io, dir, &catalog, &err), 0, "a listing that has neither: %s",
+	       err.text);
+	ok(missed, "was made");
+	is_u64(catalog.count, 1, "another one has the newer");
+	ck_catalog_fini(&catalog);
+}
+
 static void test_step_load(void)
 {
 	const char *dir = test_tmpdir();
@@ -177,6 +207,7 @@ static void test_sized(void)
 int main(void)
 {
 	test_load();
+	test_replaced_while_listed();
 	test_step_load();
 	test_summed();
 	test_link();

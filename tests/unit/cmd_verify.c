@@ -1,12 +1,10 @@
 /* `ckpt verify`: what it says about good and bad checkpoints, and how it ends. */
 #include <cjson/cJSON.h>
-#include <dirent.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -254,43 +252,10 @@ static void rejects_bad_rehearsal(void)
 
 /* --- while it runs --- */
 
-/* Has the process a file open whose path has this part? */
-static bool has_open(pid_t pid, const char *part)
-{
-	char dir[64], link[PATH_MAX], target[PATH_MAX];
-	bool found = false;
-	struct dirent *entry;
-	DIR *fds;
-
-	snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)pid);
-	fds = opendir(dir);
-	while (fds && !found && (entry = readdir(fds))) {
-		ssize_t len;
-
-		snprintf(link, sizeof(link), "%s/%s", dir, entry->d_name);
-		len = readlink(link, target, sizeof(target) - 1);
-		target[len > 0 ? len : 0] = '\0';
-		found = strstr(target, part) != NULL;
-	}
-	if (fds)
-		closedir(fds);
-	return found;
-}
-
-static void wait_for_shard(pid_t pid)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	int left = 20000;
-
-	while (!has_open(pid, ".safetensors") && left-- > 0)
-		nanosleep(&pause, NULL);
-	ok(left > 0, "a shard is being read");
-}
-
 static void interrupt(pid_t pid, void *arg)
 {
 	(void)arg;
-	wait_for_shard(pid);
+	ok(wait_for_open(pid, ".safetensors"), "a shard is being read");
 	ok(kill(pid, SIGINT) == 0, "SIGINT");
 }
 
@@ -332,7 +297,7 @@ static void take_away(pid_t pid, void *arg)
 {
 	const char *dir = arg;
 
-	wait_for_shard(pid);
+	ok(wait_for_open(pid, ".safetensors"), "a shard is being read");
 	ok(rename(in_step(dir, 1, 1000, ""), in(dir, ".deleting-0000001000.g1")) == 0,
 	   "the older one is rotated away");
 }
