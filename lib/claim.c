@@ -78,6 +78,21 @@ static int parse_refused(const char *where, const cJSON *tree, struct ck_claim *
 	return 0;
 }
 
+/* Earlier writers had neither. */
+static int parse_process(const char *where, const cJSON *tree, struct ck_claim *claim,
+			 struct ck_error *err)
+{
+	int rc;
+
+	if (!ck_json_has(tree, "boot_id"))
+		return 0;
+	rc = ck_field_text(where, tree, "boot_id", claim->boot_id, sizeof(claim->boot_id), err);
+	if (!rc)
+		rc = ck_json_u64(where, tree, "start_ticks", CK_JSON_INT_MAX, &claim->start_ticks,
+				 err);
+	return rc;
+}
+
 int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_claim *out,
 		   struct ck_error *err)
 {
@@ -96,6 +111,8 @@ int ck_claim_parse(const char *where, const char *text, size_t bytes, struct ck_
 		rc = ck_field_text(where, tree, "host", claim.host, sizeof(claim.host), err);
 	if (!rc)
 		rc = ck_json_u64(where, tree, "pid", CK_JSON_INT_MAX, &claim.pid, err);
+	if (!rc)
+		rc = parse_process(where, tree, &claim, err);
 	if (!rc)
 		rc = ck_field_time(where, tree, "time", &claim.time, err);
 	if (!rc)
@@ -145,6 +162,10 @@ static void print(const struct ck_claim *claim, struct ck_buf *out)
 	ck_buf_add_str(out, ",\n\t");
 	ck_field_print_text(out, "host", claim->host);
 	ck_buf_addf(out, ",\n\t\"pid\": %" PRIu64 ",\n\t", claim->pid);
+	if (*claim->boot_id) {
+		ck_field_print_text(out, "boot_id", claim->boot_id);
+		ck_buf_addf(out, ",\n\t\"start_ticks\": %" PRIu64 ",\n\t", claim->start_ticks);
+	}
 	ck_field_print_time(out, "time", claim->time);
 	ck_buf_addf(out, ",\n\t\"nonce\": \"%s\",\n\t\"world_size\": %u,\n\t", claim->nonce,
 		    claim->world_size);

@@ -51,6 +51,8 @@ int ck_run_set_committed(const struct ck_io *io, const char *dir, struct ck_erro
 int ck_run_store(const struct ck_io *io, const char *dir, const struct ck_run *run,
 		 struct ck_error *err);
 
+#define CK_BOOT_ID_MAX 63
+
 /* claim.json: who opened the run for writing as this generation. */
 struct ck_claim {
 	uint64_t generation;
@@ -58,6 +60,9 @@ struct ck_claim {
 	int64_t submit_time;
 	char host[CK_SHORT_TEXT];
 	uint64_t pid;
+	/* Which process had the pid: the boot of its host, "" where that is not known, and its start in that. */
+	char boot_id[CK_BOOT_ID_MAX + 1];
+	uint64_t start_ticks;
 	int64_t time;
 	char nonce[CK_RUN_ID_HEX + 1];
 	uint32_t world_size;

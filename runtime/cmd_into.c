@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "catalog.h"
 #include "takeover.h"
@@ -188,10 +186,8 @@ int ck_cmd_into_claim(const struct ck_io *io, const char *dir, const struct ck_s
 {
 	int rc = ck_cmd_into_check(io, dir, from, err);
 
-	*claim = (struct ck_claim){.pid = (uint64_t)getpid(),
-				   .time = time(NULL),
-				   .world_size = world};
-	gethostname(claim->host, sizeof(claim->host) - 1);
+	*claim = (struct ck_claim){.world_size = world};
+	ck_claim_sign(io, claim);
 	if (!rc)
 		rc = make_run(io, dir, &from->manifest, err);
 	if (!rc)

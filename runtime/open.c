@@ -204,11 +204,8 @@ static int claim(ckpt *ck, struct ck_error *err)
 
 	c->job = ck->set.job;
 	c->submit_time = ck->set.submit_time;
-	c->pid = (uint64_t)getpid();
-	c->time = time(NULL);
 	c->world_size = (uint32_t)ck->comm.table.size;
-	if (gethostname(c->host, sizeof(c->host) - 1))
-		c->host[0] = '\0';
+	ck_claim_sign(ck->io, c);
 	rc = may_supersede(ck, err);
 	if (!rc)
 		rc = ck_claim_take(ck->io, ck->set.dir, c, err);

@@ -13,20 +13,25 @@
 #define SLACK_SECONDS 2
 #define PROC_BYTES 1024
 
-bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t now, int64_t *since)
+/* proc(5): state is field 3, starttime, in ticks since boot, field 22. */
+static bool parse_stat(const char *stat, char *state, uint64_t *start)
 {
 	const char *rest = strrchr(stat, ')'); /* behind the name, which may hold anything */
-	unsigned long long start;
+
+	return rest &&
+	       sscanf(rest,
+		      ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+		      "%*d %" SCNu64,
+		      state, start) == 2;
+}
+
+bool ck_process_runs(const char *stat, const char *uptime, long ticks, int64_t now, int64_t *since)
+{
+	uint64_t start;
 	double up;
 	char state;
 
-	/* proc(5): state is field 3, starttime, in ticks since boot, field 22. */
-	if (!rest ||
-	    sscanf(rest,
-		   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%llu",
-		   &state, &start) != 2 ||
-	    sscanf(uptime, "%lf", &up) != 1 || ticks <= 0)
+	if (!parse_stat(stat, &state, &start) || sscanf(uptime, "%lf", &up) != 1 || ticks <= 0)
 		return false;
 	*since = now - (int64_t)(up - (double)start / (double)ticks);
 	return state != 'Z' && state != 'X';
@@ -42,22 +47,72 @@ static bool is_in_proc(const struct ck_io *io, uint64_t pid)
 	return io->ops->lstat(io, path, &st) == 0;
 }
 
-/* Does the process run, by what /proc says, and did it begin before it claimed? */
+static bool read_proc(const struct ck_io *io, const char *path, struct ck_buf *out)
+{
+	return ck_io_read_stream(io, path, PROC_BYTES, out, NULL) == 0 && out->len;
+}
+
+/* This boot of this host; "" when it is not told, or is none that a claim has room for. */
+static void read_boot_id(const struct ck_io *io, char out[static CK_BOOT_ID_MAX + 1])
+{
+	struct ck_buf text = CK_BUF_INIT;
+	size_t len = 0;
+
+	*out = '\0';
+	if (read_proc(io, "/proc/sys/kernel/random/boot_id", &text))
+		len = strcspn(text.data, "\n");
+	if (len && len <= CK_BOOT_ID_MAX)
+		snprintf(out, CK_BOOT_ID_MAX + 1, "%.*s", (int)len, text.data);
+	ck_buf_fini(&text);
+}
+
+void ck_claim_sign(const struct ck_io *io, struct ck_claim *claim)
+{
+	struct ck_buf stat = CK_BUF_INIT;
+	char state;
+
+	claim->pid = (uint64_t)getpid();
+	claim->time = time(NULL);
+	if (gethostname(claim->host, sizeof(claim->host) - 1))
+		claim->host[0] = '\0';
+	read_boot_id(io, claim->boot_id);
+	if (!read_proc(io, "/proc/self/stat", &stat) ||
+	    !parse_stat(stat.data, &state, &claim->start_ticks))
+		claim->boot_id[0] = '\0';
+	ck_buf_fini(&stat);
+}
+
+/* Did the process begin before the claim, by the clock? A clock that is set between the two misleads this. */
+static bool began_before(const struct ck_io *io, const char *stat, int64_t claimed)
+{
+	struct ck_buf uptime = CK_BUF_INIT;
+	int64_t since;
+	bool before =
+		read_proc(io, "/proc/uptime", &uptime) &&
+		ck_process_runs(stat, uptime.data, sysconf(_SC_CLK_TCK), time(NULL), &since) &&
+		since <= claimed + SLACK_SECONDS;
+
+	ck_buf_fini(&uptime);
+	return before;
+}
+
+/* Does the process run, by what /proc says, and is it the one that claimed? */
 static bool runs(const struct ck_io *io, const struct ck_claim *owner)
 {
-	struct ck_buf stat = CK_BUF_INIT, uptime = CK_BUF_INIT;
-	char path[64];
-	int64_t since;
+	struct ck_buf stat = CK_BUF_INIT;
+	char path[64], boot_id[CK_BOOT_ID_MAX + 1], state;
+	uint64_t start;
 	bool alive;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", owner->pid);
-	alive = ck_io_read_stream(io, path, PROC_BYTES, &stat, NULL) == 0 && stat.len &&
-		ck_io_read_stream(io, "/proc/uptime", PROC_BYTES, &uptime, NULL) == 0 &&
-		uptime.len &&
-		ck_process_runs(stat.data, uptime.data, sysconf(_SC_CLK_TCK), time(NULL), &since) &&
-		since <= owner->time + SLACK_SECONDS;
+	alive = read_proc(io, path, &stat) && parse_stat(stat.data, &state, &start) &&
+		state != 'Z' && state != 'X';
+	read_boot_id(io, boot_id);
+	if (alive && *owner->boot_id && *boot_id)
+		alive = strcmp(owner->boot_id, boot_id) == 0 && start == owner->start_ticks;
+	else if (alive)
+		alive = began_before(io, stat.data, owner->time);
 	ck_buf_fini(&stat);
-	ck_buf_fini(&uptime);
 	return alive;
 }
 

@@ -11,8 +11,15 @@
 #include "run.h"
 
 /*
+ * Who we are, into a claim: host, pid, time, and what tells this process from a later one of its pid, whatever
+ * becomes of the clock.
+ */
+void ck_claim_sign(const struct ck_io *io, struct ck_claim *claim);
+
+/*
  * True when the owner's claim was not ended, was made by another process of this host, and that very process
- * still runs: no zombie, and not begun after the claim (then its number was given to another). A claim of a Slurm job, or by one, is never said to be alive: the plugin judges those.
+ * still runs: no zombie, and not begun after the claim (then its number was given to another; by its start and the boot
+ * where the claim has them, else by the clock). A claim of a Slurm job, or by one, is never said to be alive: the plugin judges those.
  *
  *   ours  our own claim: host, pid and job
  */

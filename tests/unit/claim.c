@@ -20,6 +20,10 @@
 	"\"nonce\": \"" NONCE "\", \"world_size\": 8, \"resume\": " resume                     \
 	", \"resumed\": " resumed ", \"refused\": " refused "}"
 
+#define PROCESS(members)                                                                       \
+	"{\"schema_version\": 1, \"generation\": 4, \"job\": " JOB ", \"submit_time\": null, " \
+	"\"host\": \"n1\", \"pid\": 12, " members "}"
+
 static const struct {
 	const char *name;
 	const char *text;
@@ -38,6 +42,11 @@ static const struct {
 	{"refused of numbers", CLAIM("\"\"", "null", "[1]"), "c: refused[0]: no string"},
 	{"refused with escape codes", CLAIM("\"\"", "null", "[\"a\", \"\\u001b\"]"),
 	 "c: refused: byte 0 is a control character (0x1b)"},
+	{"a boot without a start", PROCESS("\"boot_id\": \"b\""), "c: start_ticks: missing"},
+	{"a boot that is too long", PROCESS("\"boot_id\": \"" NONCE NONCE "\", \"start_ticks\": 1"),
+	 "c: boot_id: "},
+	{"a start that is a text", PROCESS("\"boot_id\": \"b\", \"start_ticks\": \"1\""),
+	 "c: start_ticks: a string"},
 	{"refused null", CLAIM("\"\"", "null", "null"), "c: refused: null, an array"},
 };
 
@@ -75,6 +84,8 @@ static void test_print(void)
 		.job = {.job_id = "9"},
 		.host = "n1",
 		.pid = 4,
+		.boot_id = "1b78e953-5531",
+		.start_ticks = 12000,
 		.time = 1764448670,
 		.nonce = NONCE,
 		.world_size = 4,
@@ -89,6 +100,8 @@ static void test_print(void)
 
 	is_int(ck_claim_print(&claim, &first, &err), 0, "prints: %s", err.text);
 	is_int(ck_claim_parse("c", first.data, first.len, &again, &err), 0, "reads: %s", err.text);
+	is_str(again.boot_id, "1b78e953-5531", "the boot");
+	is_u64(again.start_ticks, 12000, "the start");
 	is_str(again.refused[0], "step-0000000009.g1: a\\x0ab \\xff", "reasons are escaped");
 	is_int(ck_claim_print(&again, &second, &err), 0, "prints again: %s", err.text);
 	is_str(second.data, first.data, "the same text");

@@ -35,6 +35,34 @@ static void texts(void)
 	is_int(since, 100000 - 380, "it began 120 s after the boot, 380 s ago");
 }
 
+/* The clock was set, forward or back, between the claim and now. */
+static void clock_steps(void)
+{
+	static const int64_t steps[] = {-86400, -3, 0, 3, 3600};
+	struct ck_claim ours = {.pid = 1}, owner = {.time = 0};
+
+	ck_claim_sign(&ck_io_posix, &owner);
+	strcpy(ours.host, owner.host);
+	is_u64(owner.pid, (uint64_t)getpid(), "our pid");
+	ok(*owner.boot_id && owner.start_ticks, "boot and start: %s, %llu", owner.boot_id,
+	   (unsigned long long)owner.start_ticks);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		owner.time = time(NULL) - steps[i] - 60;
+		ok(ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "it runs: a step of %lld s",
+		   (long long)steps[i]);
+	}
+	owner.time = time(NULL) + 60;
+	owner.start_ticks--;
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "another process of its number");
+	owner.start_ticks++;
+	owner.boot_id[0] ^= 1;
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "one of another boot");
+	owner.boot_id[0] = '\0';
+	ok(ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "of a claim without, by the clock");
+	owner.time = time(NULL) - 3600;
+	ok(!ck_owner_seems_alive(&ck_io_posix, &owner, &ours), "or not");
+}
+
 static void processes(void)
 {
 	struct ck_claim ours = {.pid = (uint64_t)getpid(), .host = "here"}, owner = ours;
@@ -74,6 +102,7 @@ static void processes(void)
 int main(void)
 {
 	texts();
+	clock_steps();
 	processes();
 	return done_testing();
 }
