@@ -101,8 +101,8 @@ const char *ck_cmd_closest(const char *text, const char *const *words, size_t co
 /* --- cmd_io.c: the file system as the command sees it --- */
 
 /*
- * The operating system's calls, or the rules of SLURM_CKPT_IO_FAULT over them; once SIGINT has
- * come, every call that would read fails with ECANCELED, so that whatever is under way ends soon.
+ * The operating system's calls, or the rules of SLURM_CKPT_IO_FAULT over them; once SIGINT or
+ * SIGTERM has come, every call that would read fails with ECANCELED, so that whatever is under way ends soon.
  */
 struct ck_cmd_io {
 	struct ck_io io;
@@ -111,12 +111,14 @@ struct ck_cmd_io {
 	struct ck_io_fault *fault;
 };
 
-/* Catches SIGINT too, unless it is ignored. `rules` may be NULL. Returns 0; CK_EARG. */
+/* Catches both, too, unless ignored. `rules` may be NULL. Returns 0; CK_EARG. */
 int ck_cmd_io_init(struct ck_cmd_io *cmd_io, const char *rules, struct ck_error *err);
 void ck_cmd_io_fini(struct ck_cmd_io *cmd_io);
 
-/* Has SIGINT come? */
+/* Has SIGINT or SIGTERM come? */
 bool ck_cmd_interrupted(void);
+/* The calls that go on after it, for `io` of a command: to end what must not be left half done, and to clean up. */
+const struct ck_io *ck_cmd_io_below(const struct ck_io *io);
 
 /* --- cmd_table.c --- */
 

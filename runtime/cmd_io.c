@@ -1,4 +1,4 @@
-/* The file system as the command sees it: it stops answering once SIGINT has come. */
+/* The file system as the command sees it: it stops answering once it is to end. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -13,9 +13,14 @@ bool ck_cmd_interrupted(void)
 }
 
 /* Our ck_io is the first member, and its ctx is that of the one below. */
+const struct ck_io *ck_cmd_io_below(const struct ck_io *io)
+{
+	return ((const struct ck_cmd_io *)(const void *)io)->below;
+}
+
 static const struct ck_io_ops *below(const struct ck_io *io)
 {
-	return ((const struct ck_cmd_io *)(const void *)io)->below->ops;
+	return ck_cmd_io_below(io)->ops;
 }
 
 static bool is_cancelled(void)
@@ -47,15 +52,18 @@ static int cancel_readdir(const struct ck_io *io, const char *path,
 	return is_cancelled() ? -1 : below(io)->readdir(io, path, entry, arg);
 }
 
-/* A shell that starts us in the background may have it ignored, and means that. */
-static int catch_interrupt(struct ck_error *err)
+/* Who starts us may have it ignored, as a shell does with SIGINT in the background, and means that. */
+static int catch_interrupts(struct ck_error *err)
 {
-	static const int stop[] = {SIGINT, 0}, none[] = {0};
+	static const int signals[] = {SIGINT, SIGTERM}, none[] = {0};
+	int stop[3] = {0};
 	struct sigaction now;
+	size_t n = 0;
 
-	if (sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-		return 0;
-	return ck_signals_install(stop, none, err);
+	for (size_t i = 0; i < 2; i++)
+		if (sigaction(signals[i], NULL, &now) < 0 || now.sa_handler != SIG_IGN)
+			stop[n++] = signals[i];
+	return n ? ck_signals_install(stop, none, err) : 0;
 }
 
 int ck_cmd_io_init(struct ck_cmd_io *cmd_io, const char *rules, struct ck_error *err)
@@ -77,7 +85,7 @@ int ck_cmd_io_init(struct ck_cmd_io *cmd_io, const char *rules, struct ck_error 
 	cmd_io->ops.lstat = cancel_lstat;
 	cmd_io->ops.readdir = cancel_readdir;
 	cmd_io->io = (struct ck_io){.ops = &cmd_io->ops, .ctx = cmd_io->below->ctx};
-	return catch_interrupt(err);
+	return catch_interrupts(err);
 }
 
 void ck_cmd_io_fini(struct ck_cmd_io *cmd_io)

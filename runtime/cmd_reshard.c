@@ -234,11 +234,20 @@ static int describe(struct reshard *r, struct ck_error *err)
 	return ck_random_hex(r->made.save_id, CK_RUN_ID_HEX / 2, err);
 }
 
+/* An interrupt must not keep us from it. */
+static void clean_up(struct reshard *r)
+{
+	struct ck_error err = CK_ERROR_INIT;
+
+	if (ck_save_abandon(ck_cmd_io_below(r->cmd->io), r->to, r->made.id, &err))
+		ck_cmd_complain(r->cmd, "warning: what was written is left there: %s", err.text);
+}
+
 static int save(struct reshard *r, struct ck_error *err)
 {
 	char staging[PATH_MAX];
 	struct ck_error warning = CK_ERROR_INIT;
-	const struct ck_io *io = r->cmd->io;
+	const struct ck_io *io = r->cmd->io, *whole = ck_cmd_io_below(io);
 	int rc = describe(r, err);
 
 	if (!rc)
@@ -248,15 +257,15 @@ static int save(struct reshard *r, struct ck_error *err)
 	for (uint32_t rank = 0; rank < r->world && !rc; rank++)
 		rc = write_rank(r, rank, err);
 	if (!rc)
-		rc = ck_save_commit(io, r->to, &r->made, &warning, err);
+		rc = ck_save_commit(whole, r->to, &r->made, &warning, err);
 	if (rc)
-		ck_save_abandon(io, r->to, r->made.id, NULL);
+		clean_up(r);
 	else
-		ck_save_tidy(io, r->to, r->made.id, NULL);
+		ck_save_tidy(whole, r->to, r->made.id, NULL);
 	if (warning.code)
 		ck_cmd_complain(r->cmd, "warning: committed, but %s", warning.text);
 	r->claim.ended = true;
-	ck_claim_store(io, r->to, &r->claim, NULL);
+	ck_claim_store(whole, r->to, &r->claim, NULL);
 	return rc;
 }
 
@@ -335,10 +344,11 @@ static enum ck_cmd_exit work(struct reshard *r)
 		rc = ck_cmd_into_claim(r->cmd->io, r->to, &r->source, r->world, &r->claim, &err);
 		if (!rc)
 			rc = save(r, &err);
-		exit_code = rc && ck_cmd_interrupted() ? CK_CMD_INTERRUPTED
-						       : ck_cmd_tell(r->cmd, rc, &err);
+		exit_code = ck_cmd_tell(r->cmd, rc, &err);
 	}
 	ck_cmd_progress_end(&r->progress);
+	if (exit_code == CK_CMD_INTERRUPTED)
+		ck_cmd_complain(r->cmd, "interrupted: no checkpoint was made in %s", r->to);
 	r->seconds = ck_cmd_clock() - started;
 	return exit_code;
 }

@@ -1,6 +1,7 @@
 /* Where `ckpt reshard` and `export` write: what they refuse, and that nothing is changed then. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,8 +250,43 @@ static void exports_at_once(void)
 	is_int(same, 1, "which is that of one of the two checkpoints");
 }
 
+/* ---- a reshard that is interrupted ---- */
+
+static void end_by(pid_t pid, void *arg)
+{
+	ok(wait_for_open(pid, "/to/.saving-"), "it writes");
+	is_int(kill(pid, *(const int *)arg), 0, "a signal");
+}
+
+static void interrupted_reshard(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM};
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *dir = idle_run();
+		const struct manner manner = {.faults = "pwrite:rank-0*:delay=300",
+					      .meanwhile = end_by,
+					      .arg = (void *)&signals[i]};
+		struct said said;
+		char to[PATH_MAX];
+
+		snprintf(to, sizeof(to), "%s", in_dir(dir, "../to"));
+		said = ckpt_cmd_as(&manner, "reshard", in(dir, "../run@12"), to, "-w", "2",
+				   "--per-rank=drop");
+		is_int(said.exit_code, 130, "interrupted");
+		like(said.err, "ckpt reshard: interrupted: no checkpoint was made in /",
+		     "it says so");
+		unlike(said.err, "anceled", "... and nothing else");
+		said_fini(&said);
+		ok(!exists_in(to, ".saving-0000000012.g1"), "nothing is left of it");
+		ok(!exists_in(to, ".gen-1/records-0000000012"), "nor its records");
+		expect_done(reshard(in(dir, "../run@12"), to), "another one");
+	}
+}
+
 int main(void)
 {
+	interrupted_reshard();
 	locked_place();
 	exports_at_once();
 	partial_files();
