@@ -54,8 +54,22 @@ static void stands_for_a_file(void)
 	expect_out(ckpt_cmd("ls", dir), "a shorter file", "  bad: wrong size\n");
 }
 
+/* Nobody writes there: a save takes no link for its staging directory. */
+static void link_is_no_save(void)
+{
+	const char *dir = one_step();
+	struct said said;
+
+	ok(symlink("elsewhere", in(dir, ".saving-0000000012.g1")) == 0, "a link with its name");
+	said = ckpt_cmd("ls", dir);
+	is_int(said.exit_code, 0, "ls: %s", said.err);
+	unlike(said.out, "saving", "is no save under way");
+	said_fini(&said);
+}
+
 int main(void)
 {
+	link_is_no_save();
 	pins();
 	stands_for_a_file();
 	return done_testing();
