@@ -242,20 +242,20 @@ static int begin_time_line(ckpt *ck, const struct ck_offer *offer, struct ck_err
 	return 0;
 }
 
+/* Whatever this handle has done before, it stands there now; step and time of a fresh start are 0. */
 static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t nrefused)
 {
 	ck->opened_at = ck->last_save_at = ck_now();
-	if (offer->fresh)
-		return CKPT_FRESH;
+	ck->last_call_at = 0; /* the next gap is no step's length */
 	ck->step = ck->tried = offer->id.step;
 	ck->wall_clock_before = offer->wall_clock_seconds;
 	ck->rotation.last_step = offer->id.step;
-	if (!offer->foreign) { /* else this run has nothing saved yet */
-		ck->saved = offer->id.step;
-		ck->has_saved = true;
-		ck->rotation.protects = true;
-		ck->rotation.protected_id = offer->id;
-	}
+	ck->saved = offer->id.step;
+	ck->has_saved = !offer->fresh && !offer->foreign; /* a foreign one is not saved here yet */
+	ck->rotation.protects = ck->has_saved;
+	ck->rotation.protected_id = offer->id;
+	if (offer->fresh)
+		return CKPT_FRESH;
 	if (offer->complete)
 		return CKPT_COMPLETE;
 	return nrefused ? CKPT_FELL_BACK : CKPT_RESUMED;

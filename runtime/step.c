@@ -355,7 +355,7 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 			err.text);
 		return ck_keep(ck, rc, &err);
 	}
-	*step = result == CKPT_FRESH ? 0 : ck->step;
+	*step = ck->step;
 	return (int)result;
 }
 

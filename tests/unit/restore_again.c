@@ -131,6 +131,38 @@ static void gone_back(void)
 	is_u64(next.from, 10, "at step 10");
 }
 
+/* Nothing of step 3 is left in the handle: a lower step is none that falls, and step 3 is not saved already. */
+static int fresh_twice(struct toy *toy)
+{
+	int rc = restore_at(toy, CKPT_FRESH, 0);
+
+	if (!rc)
+		rc = save_now(toy, 3);
+	if (!rc)
+		rc = restore_at(toy, CKPT_FRESH, 0);
+	toy_train(toy, 1);
+	if (!rc)
+		rc = ckpt_step(toy->ck, 1);
+	return rc ? rc : save_now(toy, 3);
+}
+
+static void fresh_again(void)
+{
+	struct start next = {.save = {0}};
+
+	fresh_dir("fresh");
+	is_int(run_start(START(8)), 0, "step 8");
+	options.resume = "fresh";
+	options.every = "100steps";
+	toy_run(RANKS, &options, fresh_twice, NULL, toys, &text);
+	is_int(toys[0].code, 0, "resume=fresh, twice in a handle: %s", text.text);
+	is_str(steps_there(), "3.2 3.3 8.1", "step 3 is saved anew");
+	options.resume = NULL;
+	is_int(run_start(&next), 0, "the next start");
+	is_u64(next.from, 3, "resumes from it");
+	ok(next.right, "bit-exact");
+}
+
 /* Another program has taken the run over: a handle that goes back does not take it back. */
 static int superseded(struct toy *toy)
 {
@@ -161,6 +193,7 @@ int main(void)
 	unsetenv("SLURM_JOB_ID");
 	fallen_back();
 	gone_back();
+	fresh_again();
 	fenced();
 	return done_testing();
 }
