@@ -34,6 +34,27 @@ static void pins(void)
 	expect_out(ckpt_cmd("pin", "-r", step), "and once more", "g1: was not pinned\n");
 }
 
+static void expect_no_pin(struct said said, const char *what)
+{
+	is_int(said.exit_code, 3, "%s", what);
+	is_str(said.out, "", "... says nothing of a pin");
+	like(said.err,
+	     "/.pin-0000000009.g1: is a directory, and a pin is a regular file: remove it",
+	     "... but what there is");
+	said_fini(&said);
+}
+
+static void stands_for_a_pin(void)
+{
+	const char *dir = one_step();
+
+	ok(mkdir(in(dir, ".pin-0000000009.g1"), 0777) == 0, "a directory stands for a pin");
+	expect_no_pin(ckpt_cmd("pin", in_step(dir, 1, 9, "")), "pin");
+	expect_no_pin(ckpt_cmd("pin", "-r", in_step(dir, 1, 9, "")), "pin -r");
+	ok(rmdir(in(dir, ".pin-0000000009.g1")) == 0, "it is removed");
+	expect_out(ckpt_cmd("pin", in_step(dir, 1, 9, "")), "pin", "g1: pinned: it is kept");
+}
+
 /* Links, so of the same size or none: "wrong size" would send one looking for bytes. */
 static void stands_for_a_file(void)
 {
@@ -71,6 +92,7 @@ int main(void)
 {
 	link_is_no_save();
 	pins();
+	stands_for_a_pin();
 	stands_for_a_file();
 	return done_testing();
 }
