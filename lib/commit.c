@@ -28,12 +28,21 @@ static int records_path(char out[static PATH_MAX], const char *dir, struct ck_st
 
 /* --- before the commit --- */
 
+/* Another rank may have made it; but what we write goes nowhere else, so a link is not followed. */
 static int make_dir(const struct ck_io *io, const char *path, struct ck_error *err)
 {
 	struct ck_error why;
+	struct stat st;
 	int rc = ck_io_mkdir(io, path, &why);
 
-	return rc && rc != CK_EEXIST ? ck_fail(err, rc, "%s", why.text) : 0;
+	if (rc != CK_EEXIST)
+		return rc ? ck_fail(err, rc, "%s", why.text) : 0;
+	if (io->ops->lstat(io, path, &st) < 0)
+		return ck_fail_errno(err, errno, "%s: lstat", path);
+	if (S_ISDIR(st.st_mode))
+		return 0;
+	return ck_fail(err, CK_EIO, "%s: is %s, and must be a directory of this save: remove it",
+		       path, ck_io_kind_name(st.st_mode));
 }
 
 int ck_save_begin(const struct ck_io *io, const char *dir, struct ck_step_id id,

@@ -14,8 +14,8 @@
 #include "shard.h"
 
 /*
- * mkdir of the staging directory, whose path is stored; there already is fine. Every rank before
- * its first part. Returns 0; CK_ENOENT (no run directory); CK_EIO.
+ * mkdir of the staging directory, whose path is stored; a directory there already is fine. Every rank
+ * before its first part. Returns 0; CK_ENOENT (no run directory); CK_EIO (also: a link or a file is there).
  */
 int ck_save_begin(const struct ck_io *io, const char *dir, struct ck_step_id id,
 		  char staging[static PATH_MAX], struct ck_error *err);

@@ -48,10 +48,11 @@ static int fsync_again(const struct ck_io *io, int fd)
 	return rc;
 }
 
-/* Of what is not a regular file. */
-static const char *kind_name(mode_t mode)
+const char *ck_io_kind_name(mode_t mode)
 {
 	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return "a file";
 	case S_IFLNK:
 		return "a symbolic link";
 	case S_IFDIR:
@@ -67,7 +68,8 @@ static const char *kind_name(mode_t mode)
 
 static int fail_not_regular(const char *path, mode_t mode, struct ck_error *err)
 {
-	return ck_fail(err, CK_EFORMAT, "%s: is %s, not a regular file", path, kind_name(mode));
+	return ck_fail(err, CK_EFORMAT, "%s: is %s, not a regular file", path,
+		       ck_io_kind_name(mode));
 }
 
 /* Links, sockets and some devices cannot be opened at all: say what they are, not ELOOP. */

@@ -97,6 +97,9 @@ extern const struct ck_io ck_io_posix;
 int ck_io_open_read(const struct ck_io *io, const char *path, int *fd, uint64_t *size,
 		    struct ck_error *err);
 
+/* What a mode of struct stat stands for, for a message: "a file", "a directory", "a symbolic link". */
+const char *ck_io_kind_name(mode_t mode);
+
 /*
  * Create a file that must not exist (O_EXCL, mode 0666 & ~umask), for writing.
  * Returns 0; CK_EEXIST; CK_ENOENT (no such directory); CK_EIO.

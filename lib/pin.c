@@ -12,6 +12,19 @@ static int pin_path(char out[static PATH_MAX], const char *dir, struct ck_step_i
 	return ck_dirfile_path(out, dir, ck_name_pin(id, name), err);
 }
 
+/* Rotation goes by the name alone, and keeps the checkpoint; but only a file can be made and taken away here. */
+static int check_pin(const struct ck_io *io, const char *path, struct ck_error *err)
+{
+	struct stat st;
+
+	if (io->ops->lstat(io, path, &st) < 0)
+		return errno == ENOENT ? 0 : ck_fail_errno(err, errno, "%s: lstat", path);
+	if (S_ISREG(st.st_mode))
+		return 0;
+	return ck_fail(err, CK_EIO, "%s: is %s, and a pin is a regular file: remove it", path,
+		       ck_io_kind_name(st.st_mode));
+}
+
 int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err)
 {
 	char step[PATH_MAX], path[PATH_MAX], name[CK_NAME_MAX];
@@ -30,7 +43,8 @@ int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct
 	if (rc && rc != CK_EEXIST)
 		return ck_fail(err, rc, "%s", why.text);
 	ck_io_close(io, &fd);
-	return ck_dirfile_sync(io, dir, err);
+	rc = rc ? check_pin(io, path, err) : 0;
+	return rc ? rc : ck_dirfile_sync(io, dir, err);
 }
 
 int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err)
@@ -38,6 +52,8 @@ int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, stru
 	char path[PATH_MAX];
 	int rc = pin_path(path, dir, id, err);
 
+	if (!rc)
+		rc = check_pin(io, path, err);
 	if (!rc && io->ops->unlink(io, path) < 0 && errno != ENOENT)
 		rc = ck_fail_errno(err, errno, "%s: unlink", path);
 	return rc;

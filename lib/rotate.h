@@ -46,7 +46,7 @@ int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_ste
 /*
  * Pins: a pinned checkpoint is not counted and never deleted. A pin is an empty file .pin-… in the run
  * directory, beside the checkpoint. Pinning twice, and removing a pin that is not there, is fine.
- * Return 0; CK_ENOENT (pin: no such checkpoint); CK_EIO.
+ * Return 0; CK_ENOENT (pin: no such checkpoint); CK_EIO (also: something else has the name).
  */
 int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
 int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);

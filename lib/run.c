@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -144,27 +145,33 @@ static int make_dirs(const struct ck_io *io, char *path, struct ck_error *err)
 	return rc;
 }
 
-static int create(const struct ck_io *io, const char *dir, const struct ck_run *run,
-		  struct ck_error *err)
+static int link_new(const struct ck_io *io, const char *dir, const struct ck_run *run,
+		    struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
-	struct ck_run made = *run;
 	char path[PATH_MAX];
-	int rc;
+	int rc = ck_dirfile_path(path, dir, CK_RUN_FILE, err);
 
-	made.created = time(NULL);
-	made.committed = made.complete = false;
-	rc = ck_dirfile_path(path, dir, CK_RUN_FILE, err);
 	if (!rc)
-		rc = ck_random_hex(made.run_id, CK_RUN_ID_HEX / 2, err);
-	if (!rc)
-		rc = ck_run_print(&made, &text, err);
+		rc = ck_run_print(run, &text, err);
 	if (!rc)
 		rc = ck_io_write_file_new(io, path, text.data, text.len, err);
 	if (!rc)
 		rc = ck_dirfile_sync(io, dir, err);
 	ck_buf_fini(&text);
 	return rc;
+}
+
+static int create(const struct ck_io *io, const char *dir, const struct ck_run *run,
+		  struct ck_error *err)
+{
+	struct ck_run made = *run;
+	int rc;
+
+	made.created = time(NULL);
+	made.committed = made.complete = false;
+	rc = ck_random_hex(made.run_id, CK_RUN_ID_HEX / 2, err);
+	return rc ? rc : link_new(io, dir, &made, err);
 }
 
 int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run, struct ck_error *err)
@@ -192,6 +199,21 @@ int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run, s
 	if (!rc || rc == CK_EEXIST || rc == CK_ENOENT)
 		rc = ck_run_load(io, path, run, err);
 	return rc;
+}
+
+int ck_run_mend(const struct ck_io *io, const char *dir, const struct ck_run *run, bool *mended,
+		struct ck_error *err)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int rc = ck_dirfile_path(path, dir, CK_RUN_FILE, err);
+
+	*mended = false;
+	if (rc || io->ops->lstat(io, path, &st) == 0 || errno != ENOENT)
+		return rc;
+	rc = link_new(io, dir, run, err);
+	*mended = rc == 0;
+	return rc == CK_EEXIST ? 0 : rc;
 }
 
 int ck_run_set_committed(const struct ck_io *io, const char *dir, struct ck_error *err)

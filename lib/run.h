@@ -44,6 +44,14 @@ int ck_run_load(const struct ck_io *io, const char *dir, struct ck_run *out, str
 int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run,
 		  struct ck_error *err);
 
+/*
+ * Make run.json again, linked into place, where it is gone: by the owner, who knows what stood there. *mended: it was
+ * gone, and is there now. Returns 0 (also where it cannot be looked at); CK_ENOENT (no such directory); CK_EFORMAT;
+ * CK_EIO; CK_ENOMEM.
+ */
+int ck_run_mend(const struct ck_io *io, const char *dir, const struct ck_run *run, bool *mended,
+		struct ck_error *err);
+
 /* Set `committed` unless it is. As ck_run_store. */
 int ck_run_set_committed(const struct ck_io *io, const char *dir, struct ck_error *err);
 

@@ -331,6 +331,8 @@ static int write_locked(struct job *x, struct ck_error *err)
 	char path[PATH_MAX];
 	int rc = ck_io_mkdir(io, x->to, err);
 
+	if (rc == CK_ENOENT) /* what cannot be written, not what is not found */
+		return CK_EIO;
 	if (!rc || rc == CK_EEXIST)
 		rc = lock_place(x, path, err);
 	if (!rc) {

@@ -275,7 +275,10 @@ static void look_at_saving(const struct ck_io *io, struct ck_cmd_facts *facts,
 
 /* --- the run --- */
 
-/* Rotation or a commit may have taken a directory away since it was listed. */
+/*
+ * Rotation or a commit may have taken a directory away since it was listed. What only has the name of a save under
+ * way, and is no directory, is none.
+ */
 static bool is_gone(const struct ck_io *io, const char *dir, const struct ck_cmd_row *row)
 {
 	char path[PATH_MAX], name[CK_NAME_MAX];
@@ -287,7 +290,9 @@ static bool is_gone(const struct ck_io *io, const char *dir, const struct ck_cmd
 		ck_name_saving(row->id, name);
 	else
 		ck_name_step(row->id, name);
-	return ck_path_join(path, dir, name) && !is_there(io, path);
+	if (!ck_path_join(path, dir, name))
+		return false;
+	return !is_there(io, path) || (saving && ck_io_is_no_dir(io, path));
 }
 
 static void look_at_rows(const struct ck_io *io, struct ck_cmd_progress *progress,

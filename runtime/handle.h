@@ -70,7 +70,7 @@ struct ckpt {
 	uint64_t step;
 	bool stopped;             /* CKPT_STOP has been returned */
 	bool has_saved;           /* `saved` is committed by this generation, or was resumed from */
-	bool saved_here;          /* this generation has committed one */
+	bool saved_here;          /* this generation has committed one; the last is `saved` */
 	uint64_t saved;           /* step */
 	uint64_t tried;           /* step of the last save begun */
 	struct ck_error no_saves; /* until a ckpt_restore succeeds: why; code 0: saves may begin */

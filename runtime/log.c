@@ -43,7 +43,7 @@ void ck_log(const ckpt *ck, const char *fmt, ...)
 /* An event on its way to the background thread. */
 struct note {
 	const ckpt *ck;
-	uint64_t step;
+	uint64_t generation, step;
 	const char *event; /* a literal */
 	char text[CK_ERROR_TEXT];
 };
@@ -52,7 +52,7 @@ static void write_note(void *arg)
 {
 	struct note *note = arg;
 
-	ck_event_add(note->ck->io, note->ck->set.dir, note->ck->generation, note->event, note->step,
+	ck_event_add(note->ck->io, note->ck->set.dir, note->generation, note->event, note->step,
 		     note->text, NULL);
 	free(note);
 }
@@ -63,7 +63,7 @@ void ck_note(const ckpt *ck, const char *event, uint64_t step, const char *text)
 
 	if (!ck_is_root(ck) || !ck->background || !(note = malloc(sizeof(*note))))
 		return;
-	*note = (struct note){.ck = ck, .step = step, .event = event};
+	*note = (struct note){.ck = ck, .generation = ck->generation, .step = step, .event = event};
 	snprintf(note->text, sizeof(note->text), "%s", text);
 	if (ck_background_post(ck->background, write_note, note, NULL))
 		free(note);

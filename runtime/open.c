@@ -242,6 +242,7 @@ static int prepare_saves(ckpt *ck, struct ck_error *err)
 		.generation = ck->generation,
 		.keep = ck->set.keep,
 		.keep_every = ck->set.keep_every,
+		.run = &ck->run,
 	};
 	rc = ck_requests_new(&ck->requests, ck->io, ck->set.dir, err);
 	return rc ? rc : ck_background_post(ck->background, sweep, ck, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "parse.h"
 #include "search.h"
@@ -214,20 +215,55 @@ static void record_choice(ckpt *ck, enum ckpt_restored result, const struct ck_o
 		reopen(ck);
 }
 
+/* Rank 0: another number, of the run that we hold. */
+static int claim_again(ckpt *ck, struct ck_error *err)
+{
+	int rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
+
+	ck->claim.time = time(NULL);
+	if (!rc)
+		rc = ck_claim_take(ck->io, ck->set.dir, &ck->claim, err);
+	return rc ? rc : ck_owner_check(ck->io, ck->set.dir, ck->claim.generation, err);
+}
+
+/*
+ * Collective: who goes back behind what this handle has committed gives those steps up, as a start does that resumes
+ * from an older one. So it gets a generation of its own: else a step could not be saved again, and what it gave up
+ * would be newer than what comes.
+ */
+static int begin_time_line(ckpt *ck, const struct ck_offer *offer, struct ck_error *err)
+{
+	struct ck_step_id last = {.step = ck->saved, .generation = ck->generation};
+	uint64_t generation;
+	int rc = 0;
+
+	if (!ck->saved_here || (!offer->fresh && ck_step_id_cmp(&offer->id, &last) == 0))
+		return 0;
+	if (ck_is_root(ck))
+		rc = claim_again(ck, err);
+	generation = ck->claim.generation;
+	if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
+	    (rc = ck_comm_bcast(&ck->comm, 0, &generation, sizeof(generation), err)))
+		return rc;
+	ck->generation = ck->rotation.generation = generation;
+	ck->saved_here = false;
+	return 0;
+}
+
+/* Whatever this handle has done before, it stands there now; step and time of a fresh start are 0. */
 static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t nrefused)
 {
 	ck->opened_at = ck->last_save_at = ck_now();
-	if (offer->fresh)
-		return CKPT_FRESH;
+	ck->last_call_at = 0; /* the next gap is no step's length */
 	ck->step = ck->tried = offer->id.step;
 	ck->wall_clock_before = offer->wall_clock_seconds;
 	ck->rotation.last_step = offer->id.step;
-	if (!offer->foreign) { /* else this run has nothing saved yet */
-		ck->saved = offer->id.step;
-		ck->has_saved = true;
-		ck->rotation.protects = true;
-		ck->rotation.protected_id = offer->id;
-	}
+	ck->saved = offer->id.step;
+	ck->has_saved = !offer->fresh && !offer->foreign; /* a foreign one is not saved here yet */
+	ck->rotation.protects = ck->has_saved;
+	ck->rotation.protected_id = offer->id;
+	if (offer->fresh)
+		return CKPT_FRESH;
 	if (offer->complete)
 		return CKPT_COMPLETE;
 	return nrefused ? CKPT_FELL_BACK : CKPT_RESUMED;
@@ -257,6 +293,8 @@ int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err)
 	rc = ck_comm_agree(&ck->comm, rc, err);
 	if (!rc)
 		rc = find(ck, &search, &offer, err);
+	if (!rc)
+		rc = begin_time_line(ck, &offer, err);
 	nrefused = search.next;
 	if (!rc)
 		rc = ck_comm_bcast(&ck->comm, 0, &nrefused, sizeof(nrefused), err);

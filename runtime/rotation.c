@@ -1,6 +1,7 @@
 #include "rotation.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "catalog.h"
 #include "commit.h"
@@ -111,6 +112,16 @@ static int rotate(struct ck_rotation *r, const struct ck_names *names, bool save
 	return rc;
 }
 
+/* Whatever it is known to say, it does so no more once it is gone. */
+static void look_for_run(struct ck_rotation *r, const struct ck_names *names)
+{
+	bool there = false;
+
+	for (size_t i = 0; i < names->count; i++)
+		there |= strcmp(names->names[i], CK_RUN_FILE) == 0;
+	r->noted = r->noted && there;
+}
+
 int ck_rotation_before(struct ck_rotation *r, struct ck_error *err)
 {
 	struct ck_names names = {0};
@@ -118,6 +129,8 @@ int ck_rotation_before(struct ck_rotation *r, struct ck_error *err)
 
 	if (!rc)
 		rc = ck_owner_list(r->io, r->dir, r->generation, &names, err);
+	if (!rc)
+		look_for_run(r, &names);
 	if (!rc)
 		rc = rotate(r, &names, true, err);
 	if (!rc)

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "io.h"
 #include "names.h"
+#include "run.h"
 
 struct ck_rotation {
 	const struct ck_io *io;
@@ -26,7 +27,8 @@ struct ck_rotation {
 	bool protects;       /* `protected_id` was resumed from, and nothing is committed since */
 	struct ck_step_id protected_id;
 	bool committed;          /* this generation has committed one */
-	bool noted;              /* run.json is known to say that there was a commit */
+	struct ck_run *run;      /* what run.json says */
+	bool noted;              /* it is known to say that there was a commit */
 	struct ck_error trouble; /* of ck_rotation_tidy, not told yet */
 };
 
@@ -39,8 +41,8 @@ int ck_rotation_mark_bad(struct ck_rotation *rotation, struct ck_step_id id, str
 void ck_rotation_forget_bad(struct ck_rotation *rotation);
 
 /*
- * Before a save, when its staging directory has been made: look whether the run is still ours, un-publish and
- * unlink what has to go, and what is left of former tries and of writers that were fenced.
+ * Before a save, when its staging directory has been made: look whether the run is still ours, and run.json there,
+ * un-publish and unlink what has to go, and what is left of former tries and of writers that were fenced.
  * Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM; what ck_rotation_tidy met.
  */
 int ck_rotation_before(struct ck_rotation *rotation, struct ck_error *err);

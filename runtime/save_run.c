@@ -74,17 +74,40 @@ static int commit(struct ck_save *save, struct ck_error *err)
 	return rc;
 }
 
+/*
+ * run.json says that there was a commit. Where somebody has removed it, as the listing before a save shows, nobody
+ * but us knows what it said, and without it the next start is refused.
+ */
+static void note_commit(struct ck_save *save)
+{
+	struct ck_rotation *rotation = save->rotation;
+	struct ck_error trouble = CK_ERROR_INIT;
+	bool mended;
+	int rc;
+
+	if (rotation->noted)
+		return;
+	rotation->run->committed = true;
+	rc = ck_run_mend(save->io, save->dir, rotation->run, &mended, &trouble);
+	if (!rc && !mended)
+		rc = ck_run_set_committed(save->io, save->dir, &trouble);
+	rotation->noted = !rc;
+	if (mended)
+		rc = ck_fail(&trouble, CK_ENOENT,
+			     "%s/" CK_RUN_FILE " was gone: it has been written again. Do not "
+			     "remove it: without it the run does not start",
+			     save->dir);
+	warn(save, "", rc, &trouble);
+}
+
 /* Rank 0, after the commit: what run.json says, and what has become too old. */
 static void conclude(struct ck_save *save)
 {
 	struct ck_error trouble = CK_ERROR_INIT;
 	struct ck_rotation *rotation = save->rotation;
-	int rc = 0;
+	int rc;
 
-	if (!rotation->noted)
-		rc = ck_run_set_committed(save->io, save->dir, &trouble);
-	rotation->noted = !rc;
-	warn(save, "", rc, &trouble);
+	note_commit(save);
 	rc = ck_rotation_after(rotation, save->head.id, &trouble);
 	warn(save, "clearing up: ", rc, &trouble);
 }

@@ -354,23 +354,23 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 		ck_fail(&ck->no_saves, rc, "the restore failed: %s", err.text);
 		return ck_keep(ck, rc, &err);
 	}
-	*step = result == CKPT_FRESH ? 0 : ck->step;
+	*step = ck->step;
 	return (int)result;
 }
 
 /* Rank 0: note in run.json that there is nothing left to do. */
 static int mark_complete(ckpt *ck, struct ck_error *err)
 {
-	struct ck_run run;
+	struct ck_run run = ck->run;
 	int rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
 
-	if (!rc)
-		rc = ck_run_load(ck->io, ck->set.dir, &run, err);
-	if (rc)
-		return rc;
-	run.complete = true;
+	run.committed = run.complete = true;
 	run.complete_step = ck->step;
-	return ck_run_store(ck->io, ck->set.dir, &run, err);
+	if (!rc)
+		rc = ck_run_store(ck->io, ck->set.dir, &run, err);
+	if (!rc)
+		ck->run = run;
+	return rc;
 }
 
 int ckpt_complete(ckpt *ck)

@@ -151,6 +151,8 @@ static void places(void)
 		expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), to), 1, cases[i].to,
 			       "name another directory");
 	}
+	expect_refusal(ckpt_cmd("export", in(dir, "../run@12"), in(dir, "../not/there")), 3,
+		       "a directory below none", "/not/there: mkdir: No such file or directory");
 	is_u64(count_in(dir), entries, "nothing is made in the run");
 	is_u64(count_in(in_step(dir, 1, 12, "")), within, "nor in the checkpoint");
 	is_u64(count_in(in(dir, ".gen-1")), 0, "nor in the generation");

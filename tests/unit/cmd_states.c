@@ -39,6 +39,27 @@ static void pins(void)
 	expect_out(ckpt_cmd("pin", "-r", step), "and once more", "g1: was not pinned\n");
 }
 
+static void expect_no_pin(struct said said, const char *what)
+{
+	is_int(said.exit_code, 3, "%s", what);
+	is_str(said.out, "", "... says nothing of a pin");
+	like(said.err,
+	     "/.pin-0000000009.g1: is a directory, and a pin is a regular file: remove it",
+	     "... but what there is");
+	said_fini(&said);
+}
+
+static void stands_for_a_pin(void)
+{
+	const char *dir = one_step();
+
+	ok(mkdir(in(dir, ".pin-0000000009.g1"), 0777) == 0, "a directory stands for a pin");
+	expect_no_pin(ckpt_cmd("pin", in_step(dir, 1, 9, "")), "pin");
+	expect_no_pin(ckpt_cmd("pin", "-r", in_step(dir, 1, 9, "")), "pin -r");
+	ok(rmdir(in(dir, ".pin-0000000009.g1")) == 0, "it is removed");
+	expect_out(ckpt_cmd("pin", in_step(dir, 1, 9, "")), "pin", "g1: pinned: it is kept");
+}
+
 /* Links, so of the same size or none: "wrong size" would send one looking for bytes. */
 static void stands_for_a_file(void)
 {
@@ -214,6 +235,19 @@ static void names_the_rules(void)
 	said_fini(&said);
 }
 
+/* Nobody writes there: a save takes no link for its staging directory. */
+static void link_is_no_save(void)
+{
+	const char *dir = one_step();
+	struct said said;
+
+	ok(symlink("elsewhere", in(dir, ".saving-0000000012.g1")) == 0, "a link with its name");
+	said = ckpt_cmd("ls", dir);
+	is_int(said.exit_code, 0, "ls: %s", said.err);
+	unlike(said.out, "saving", "is no save under way");
+	said_fini(&said);
+}
+
 int main(void)
 {
 	names_the_rules();
@@ -223,7 +257,9 @@ int main(void)
 	foretells_a_salvage();
 	foretells_the_only_salvage();
 	cannot_tell_of_others();
+	link_is_no_save();
 	pins();
+	stands_for_a_pin();
 	stands_for_a_file();
 	return done_testing();
 }

@@ -66,6 +66,32 @@ static void test_refusals(void)
 	ck_manifest_fini(&m);
 }
 
+/* Neither the ranks' files nor those of the commit go where a link leads that was there beforehand. */
+static void test_link_in_the_way(void)
+{
+	const char *dir = test_tmpdir(), *elsewhere = test_tmpdir();
+	struct ck_manifest m = state_manifest(first, 1);
+	struct ck_error err = CK_ERROR_INIT;
+	char staging[PATH_MAX];
+
+	make_run(dir);
+	ok(symlink(elsewhere, in_dir(dir, SAVING1)) == 0, "a link where a save stages");
+	is_int(ck_save_begin(&ck_io_posix, dir, first, staging, &err), CK_EIO, "is not followed");
+	like(err.text, SAVING1 ": is a symbolic link, and must be a directory", "and named");
+	is_int(ck_save_abandon(&ck_io_posix, dir, first, &err), CK_EFORMAT, "nor removed");
+	ok(unlink(in_dir(dir, SAVING1)) == 0, "the link goes");
+	put_file(in_dir(dir, SAVING1), "");
+	is_int(ck_save_begin(&ck_io_posix, dir, first, staging, &err), CK_EIO, "a file there");
+	like(err.text, SAVING1 ": is a file", "is named");
+	ok(unlink(in_dir(dir, SAVING1)) == 0, "it goes");
+	is_int(ck_save_begin(&ck_io_posix, dir, first, staging, &err), 0, "begun");
+	ok(symlink(elsewhere, in_dir(dir, RECORDS1)) == 0, "a link where records go");
+	is_int(save_rank(&ck_io_posix, dir, &m, 0, &err), CK_EIO, "is not followed");
+	like(err.text, RECORDS1 ": is a symbolic link", "and named");
+	is_u64(count_in(elsewhere), 0, "nothing is written behind a link");
+	ck_manifest_fini(&m);
+}
+
 static void test_fenced(void)
 {
 	const char *dir = test_tmpdir();
@@ -323,6 +349,7 @@ static void test_not_durable(void)
 int main(void)
 {
 	test_refusals();
+	test_link_in_the_way();
 	test_fenced();
 	test_swept();
 	test_committed();

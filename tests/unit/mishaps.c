@@ -328,6 +328,50 @@ static void fail_error(void)
 	       "and each cause is told once");
 }
 
+/* ---- run.json removed ---- */
+
+static int remove_run_file(struct toy *toy)
+{
+	int rc = 0;
+
+	for (uint64_t step = 1; step <= 3 && !rc; step++) {
+		toy_train(toy, step);
+		if (toy->rank == 0 && step < 3)
+			ok(unlink(in_dir(dir, "run.json")) == 0, "somebody removes run.json");
+		rc = ckpt_save(toy->ck, step);
+		if (!rc)
+			rc = ckpt_wait(toy->ck);
+	}
+	if (toy->rank == 0)
+		ok(unlink(in_dir(dir, "run.json")) == 0, "and once more, behind the last save");
+	return rc ? rc : ckpt_complete(toy->ck);
+}
+
+/* Only the program that has the run open knows what stood there. */
+static void run_file_removed(void)
+{
+	struct start next = {.save = {0}};
+	char *before, *after;
+
+	fresh_dir("removed");
+	is_int(run_start(START(0)), 0, "a run");
+	before = content_of(in_dir(dir, "run.json"));
+	toy_run(2, &options, remove_run_file, NULL, toys, &text);
+	is_int(toys[0].code, 0, "saved and complete all the same: %s", text.text);
+	like(text.text, "warning: step 1 is committed, but /",
+	     "a line says that something was amiss");
+	like(text.text, "/run.json was gone: it has been written again", "what");
+	like(text.text, "warning: step 2 is committed", "each time");
+	unlike(text.text, "warning: step 3", "it was");
+	after = content_of(in_dir(dir, "run.json"));
+	is_int(strncmp(before, after, strcspn(before, ",") + 50), 0, "it is the same run");
+	like(after, "\"committed\": true", "which has a checkpoint");
+	is_int(run_start(&next), 0, "the next start: %s", text.text);
+	is_int(next.restored, CKPT_COMPLETE, "finds it complete");
+	free(before);
+	free(after);
+}
+
 int main(void)
 {
 	unsetenv("SLURM_JOB_ID");
@@ -339,6 +383,7 @@ int main(void)
 	takeover_of_a_number();
 	claim_unreadable();
 	no_space();
+	run_file_removed();
 	failures_in_a_row();
 	fail_error();
 	fail_in_a_temporary();

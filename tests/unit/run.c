@@ -266,8 +266,41 @@ static void test_create_forestalled(void)
 	is_str(run.name, "first", "what stands there is the answer");
 }
 
+/* Where run.json is gone: what is known of it, and what others may have put there first. */
+static void test_mend(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_run run, again;
+	bool mended = true;
+	char *text;
+
+	make_run(dir);
+	is_int(ck_run_load(&ck_io_posix, dir, &run, &err), 0, "run.json");
+	run.committed = true;
+	is_int(ck_run_mend(&ck_io_posix, dir, &run, &mended, &err), 0, "is there");
+	ok(!mended, "so it is left");
+	is_int(ck_run_load(&ck_io_posix, dir, &again, &err), 0, "and says");
+	ok(!again.committed, "what it said");
+	ok(unlink(in_dir(dir, "run.json")) == 0, "it goes");
+	is_int(ck_run_mend(&ck_io_posix, dir, &run, &mended, &err), 0, "made again: %s", err.text);
+	ok(mended, "which is told");
+	is_int(ck_run_load(&ck_io_posix, dir, &again, &err), 0, "it loads");
+	is_str(again.run_id, run.run_id, "with the run's id");
+	ok(again.committed, "and that there was a commit");
+	put_file(in_dir(dir, "run.json"), "of somebody");
+	is_int(ck_run_mend(&ck_io_posix, dir, &run, &mended, &err), 0, "something else");
+	text = content_of(in_dir(dir, "run.json"));
+	is_str(text, "of somebody", "is not written over");
+	free(text);
+	is_int(ck_run_mend(&ck_io_posix, in_dir(dir, "none"), &run, &mended, &err), CK_ENOENT,
+	       "no directory");
+}
+
 int main(void)
 {
+	test_mend();
+
 	test_parse();
 	test_print();
 	test_create();

@@ -30,6 +30,7 @@ struct world {
 	struct ck_io io;
 	struct ck_records *records;
 	struct ck_rotation rotation;
+	struct ck_run run;
 	uint64_t number;
 	const struct ck_save *save; /* under way */
 	int ended;                  /* what it said when the last records went */
@@ -58,8 +59,13 @@ static void world_init(unsigned generations, const char *text)
 	world.ops = *world.io.ops;
 	world.ops.rmdir = note_rmdir;
 	world.io.ops = &world.ops;
-	world.rotation = (struct ck_rotation){
-		.io = &world.io, .dir = world.dir, .generation = generations, .keep = KEEP};
+	if (ck_run_load(&ck_io_posix, world.dir, &world.run, &err))
+		ok(false, "run.json: %s", err.text);
+	world.rotation = (struct ck_rotation){.io = &world.io,
+					      .dir = world.dir,
+					      .generation = generations,
+					      .keep = KEEP,
+					      .run = &world.run};
 }
 
 static void world_fini(void)
