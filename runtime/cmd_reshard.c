@@ -243,6 +243,35 @@ static void clean_up(struct reshard *r)
 		ck_cmd_complain(r->cmd, "warning: what was written is left there: %s", err.text);
 }
 
+/*
+ * What reshards that were killed have left here: saves that the next start would remove. Those that it would commit
+ * are left to it, and so is what cannot be removed.
+ */
+static void sweep(const struct reshard *r)
+{
+	const struct ck_io *io = ck_cmd_io_below(r->cmd->io);
+	uint64_t ours = r->claim.generation;
+	struct ck_names names;
+
+	if (ck_owner_list(io, r->to, ours, &names, NULL))
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		struct ck_names one = {.names = &names.names[i], .count = 1};
+		struct ck_manifest m;
+		struct ck_step_id id;
+		int rc;
+
+		if (!ck_is_saving(names.names[i], &id) || id.generation >= ours)
+			continue;
+		rc = ck_salvage_look(io, r->to, id, &m, NULL);
+		if (rc == 0)
+			ck_manifest_fini(&m);
+		else if (rc != CK_EIO && rc != CK_ENOMEM)
+			ck_sweep_fenced(io, r->to, &one, ours, NULL);
+	}
+	ck_names_fini(&names);
+}
+
 static int save(struct reshard *r, struct ck_error *err)
 {
 	char staging[PATH_MAX];
@@ -258,10 +287,12 @@ static int save(struct reshard *r, struct ck_error *err)
 		rc = write_rank(r, rank, err);
 	if (!rc)
 		rc = ck_save_commit(whole, r->to, &r->made, &warning, err);
-	if (rc)
+	if (rc) {
 		clean_up(r);
-	else
+	} else {
 		ck_save_tidy(whole, r->to, r->made.id, NULL);
+		sweep(r);
+	}
 	if (warning.code)
 		ck_cmd_complain(r->cmd, "warning: committed, but %s", warning.text);
 	r->claim.ended = true;

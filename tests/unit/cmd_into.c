@@ -286,8 +286,29 @@ static void interrupted_reshard(void)
 	}
 }
 
+static void leftovers(void)
+{
+	const char *dir = idle_run(), *half = ".saving-0000000012.g1",
+		   *whole = ".saving-0000000013.g1";
+	char to[PATH_MAX];
+	struct said said;
+
+	snprintf(to, sizeof(to), "%s", in_dir(dir, "../to"));
+	said = ckpt_cmd_as(&(struct manner){.faults = "pwrite:rank-00001*:kill=KILL"}, "reshard",
+			   in(dir, "../run@12"), to, "-w", "2", "--per-rank=drop");
+	is_int(said.exit_code, 128 + SIGKILL, "one is killed");
+	said_fini(&said);
+	ok(exists_in(to, half), "its save is left over");
+	made_save(to, 1, 13, 4, false);
+	ok(exists_in(to, whole), "beside one that only wants its commit");
+	expect_done(reshard(in(dir, "../run@12"), to), "another one");
+	ok(!exists_in(to, half), "sweeps the one");
+	ok(exists_in(to, whole), "and not the other");
+}
+
 int main(void)
 {
+	leftovers();
 	interrupted_reshard();
 	locked_place();
 	exports_at_once();
