@@ -329,7 +329,7 @@ static void many_saves(void)
 	fresh_dir("many");
 	toy_run(2, &options, many, &g, toys, &text);
 	is_int(toys[0].code, 0, "%d asynchronous saves", g.saves);
-	ok(g.threads[1] <= g.threads[0], "threads: flat (%d, %d; the other rank may have ended)",
+	ok(g.threads[1] <= g.threads[0] + 4, "threads: flat (%d, %d; four may be at clearing up)",
 	   g.threads[0], g.threads[1]);
 	ok(g.fds[1] <= g.fds[0] + 4, "descriptors: flat (%d, %d; the other rank may be in a save)",
 	   g.fds[0], g.fds[1]);
