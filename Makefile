@@ -148,7 +148,8 @@ $(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGI
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all $^ -o $@ $(LIBS)
 
-PROVE := prove --timer
+# tsan alone stretches the time limits of the tests already.
+PROVE := prove -j $(if $(filter tsan,$(VARIANT)),1,2) --timer
 check-unit: $(UNIT) $(FUZZ_REPLAY) $(B)/ckpt
 	$(PROVE) tests/man.t $(UNIT) $(FUZZ_REPLAY)
 
