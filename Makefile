@@ -65,7 +65,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all fuzz check check-full check-unit asan tsan bench bench-peers lint format layers demo \
+.PHONY: all fuzz check check-full check-other check-unit asan tsan bench bench-peers lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -82,6 +82,7 @@ help:
 	@echo "install uninstall  PREFIX=/usr/local DESTDIR= SPANKDIR=PREFIX/lib/slurm"
 	@echo "demo               a job on a private Slurm cluster that is preempted, loses a node, and resumes"
 	@echo "check check-full   all tests: one case per behaviour, every case; check-unit: no MPI, no cluster"
+	@echo "check-other        the demo and the tests on the other Debian release (12 or 13), in a folder"
 	@echo "asan tsan fuzz     the unit tests under sanitizers; the parsers under libFuzzer"
 	@echo "bench bench-peers  speed, as ratios to the hardware; to what else one might use"
 	@echo "lint layers format clang-tidy, cppcheck, shellcheck; the table of layers; clang-format"
@@ -159,6 +160,11 @@ check: check-build
 	tests/run $(B) fast
 check-full: check-build
 	tests/run $(B) full
+
+# The demo and the tests on the Debian release that this machine is not, with its Slurm and Open MPI.
+check-other:
+	contrib/other-debian up
+	contrib/other-debian run sh -c 'contrib/demo && make -j2 check'
 
 # libFuzzer over each target; new inputs go to build/fuzz/<target>/. FUZZ_SECONDS=600 make fuzz
 FUZZ_SECONDS ?= 60

@@ -17,7 +17,7 @@ build='gcc make pkg-config libc6-dev libslurm-dev libopenmpi-dev libssl-dev libc
 cluster='slurm-wlm slurm-wlm-basic-plugins slurm-client munge openmpi-bin iproute2 util-linux e2fsprogs procps passwd'
 tests='perl python3'
 # libclang-rt-dev follows clang's version: -14 on Debian 12, -19 on Debian 13
-dev='clang clang-tidy clang-format libclang-rt-dev cppcheck mandoc shellcheck'
+dev='debootstrap clang clang-tidy clang-format libclang-rt-dev cppcheck mandoc shellcheck'
 
 fail() {
 	echo "deps: $*" >&2
