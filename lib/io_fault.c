@@ -39,6 +39,27 @@ static void wait_ms(uint64_t ms)
 		;
 }
 
+/* Without a path there is nothing to wait for. */
+static void wait_until(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	while (path && io->ops->lstat(io, path, &st) < 0)
+		wait_ms(1);
+}
+
+/* Delivered when it returns, in threads that block signals too. */
+static void raise_here(int signum)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, signum);
+	pthread_sigmask(SIG_UNBLOCK, &set, &before);
+	raise(signum);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Act as far as that can be done before the call. */
 static struct ck_fault_action begin(struct ck_io_fault *fault, enum ck_fault_op op,
 				    const char *path, const char *other)
@@ -49,8 +70,9 @@ static struct ck_fault_action begin(struct ck_io_fault *fault, enum ck_fault_op 
 	action = ck_fault_rules_decide(&fault->rules, op, path, other);
 	pthread_mutex_unlock(&fault->lock);
 	wait_ms(action.delay_ms);
+	wait_until(fault->below, action.until);
 	if (action.signal)
-		raise(action.signal);
+		raise_here(action.signal);
 	return action;
 }
 

@@ -18,13 +18,16 @@
  *	delay=N milliseconds before the call
  *	after=N the rule acts from the (N+1)-th matching call on
  *	times=N and at most N times
- *	kill=SIG raise(SIG) before the call: a process that dies in the middle of a save
+ *	until=PATH wait before the call until PATH exists, however long: what a test does meanwhile
+ *	        is done while the call is under way
+ *	kill=SIG raise(SIG) before the call: a process that dies in the middle of a save. The handler has run,
+ *	        or the process was stopped and continued, before the call is made, whatever the thread blocks
  *
  *	pwrite:*.safetensors:errno=ENOSPC:after=2:times=1;meta:*:delay=500
  *
  * A rule that matches but does not act (before `after`, beyond `times`) leaves the call to the
  * rules behind it. One without keys changes nothing; it counts, and shields from the rules behind
- * it. Several keys act together, in the order delay, kill, errno, cut. An empty rule is skipped.
+ * it. Several keys act together, in the order delay, until, kill, errno, cut. An empty rule is skipped.
  *
  * In a glob (fnmatch) '*' matches '/' too. rename and link match either path. Calls on a descriptor
  * match the path it was opened with through this ck_io. Thread-safe.

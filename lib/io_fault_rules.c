@@ -140,6 +140,15 @@ static int parse_signal(struct ck_fault_rule *rule, const char *value, struct ck
 	return CK_OK;
 }
 
+static int parse_until(struct ck_fault_rule *rule, const char *value, struct ck_error *err)
+{
+	if (*value != '/')
+		return ck_fail(err, CK_EARG, "until=%s: not an absolute path", value);
+	free(rule->action.until);
+	rule->action.until = strdup(value);
+	return rule->action.until ? CK_OK : ck_fail_nomem(err, strlen(value) + 1);
+}
+
 static int parse_key(struct ck_fault_rule *rule, char *text, struct ck_error *err)
 {
 	const struct {
@@ -165,8 +174,11 @@ static int parse_key(struct ck_fault_rule *rule, char *text, struct ck_error *er
 		return parse_errno(rule, value, err);
 	if (value && strcmp(key, "kill") == 0)
 		return parse_signal(rule, value, err);
+	if (value && strcmp(key, "until") == 0)
+		return parse_until(rule, value, err);
 	return ck_fail(err, CK_EARG,
-		       "'%s': not errno=, done=, cut=, delay=, after=, times= or kill=", key);
+		       "'%s': not errno=, done=, cut=, delay=, until=, after=, times= or kill=",
+		       key);
 }
 
 static int check_rule(const struct ck_fault_rule *rule, struct ck_error *err)
@@ -269,7 +281,10 @@ struct ck_fault_action ck_fault_rules_decide(struct ck_fault_rules *rules, enum 
 
 void ck_fault_rules_fini(struct ck_fault_rules *rules)
 {
-	for (unsigned i = 0; i < rules->count; i++)
+	for (unsigned i = 0; i < CK_FAULT_RULES_MAX; i++) {
 		free(rules->rules[i].glob);
+		free(rules->rules[i].action.until);
+	}
+	memset(rules->rules, 0, sizeof(rules->rules));
 	rules->count = 0;
 }

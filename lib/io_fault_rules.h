@@ -40,6 +40,7 @@ struct ck_fault_action {
 	uint64_t cut;  /* UINT64_MAX: not cut */
 	int errnum;    /* 0: does not fail */
 	int signal;    /* 0: none */
+	char *until;   /* a path to wait for; NULL: none. The rule's. */
 	uint64_t done; /* the call is made before it fails */
 };
 

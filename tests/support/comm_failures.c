@@ -31,9 +31,11 @@ static void expect_dead(struct ck_comm *comm, const char *text, struct comm_repo
 	int rc, ranks[] = {comm->table.rank};
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_per_rank all = CK_PER_RANK_INIT;
-	uint64_t value = 1, bytes = 1, begun = now_ms();
+	uint64_t value = 1, bytes = 1, begun;
 	void *data = &value;
 
+	comm->timeout_ms = 600000; /* whoever waits now, waits for ten minutes */
+	begun = now_ms();
 	rc = ck_comm_barrier(comm, &err);
 	expect(rc == CK_EPEER && strcmp(err.text, text) == 0, "dead: barrier: %d: %s", rc,
 	       err.text);
@@ -53,7 +55,7 @@ static void expect_dead(struct ck_comm *comm, const char *text, struct comm_repo
 	expect(rc == CK_EPEER && data == &value && bytes == 1, "dead: scatter: %d", rc);
 	expect(strcmp(err.text, text) == 0, "dead: scatter: %s", err.text);
 	expect(ck_comm_check(comm, NULL) == CK_EPEER, "dead: check says it lives");
-	expect(now_ms() - begun < 1000, "dead: the calls took %" PRIu64 " ms", now_ms() - begun);
+	expect(now_ms() - begun < 60000, "dead: the calls took %" PRIu64 " ms", now_ms() - begun);
 }
 
 /* ---- late, but there ---- */
@@ -223,7 +225,7 @@ const char *comm_silent_name(int which)
 
 void comm_case_silent(struct ck_comm *comm, int which, int silent, struct comm_report *report)
 {
-	uint64_t part = comm->timeout_ms / 10 * (uint64_t)(comm->table.rank % 5), begun, took;
+	uint64_t part = comm->timeout_ms / 20 * (uint64_t)(comm->table.rank % 5), begun, took;
 	struct timespec late = {.tv_sec = (time_t)(part / 1000),
 				.tv_nsec = (long)(part % 1000 * 1000000)};
 	struct ck_error err = CK_ERROR_INIT;
@@ -238,8 +240,8 @@ void comm_case_silent(struct ck_comm *comm, int which, int silent, struct comm_r
 	rc = silent_calls[which].call(comm, &err);
 	took = now_ms() - begun;
 	expect(rc == 0 || rc == CK_EPEER, "silent rank: %d: %s", rc, err.text);
-	/* Twice the timeout; the rest is for a crowded machine. */
-	expect(took < 2 * comm->timeout_ms + 3000, "silent rank: took %" PRIu64 " ms", took);
+	/* Twice the timeout; the rest is for a crowded machine. Who is not cut off waits for ever. */
+	expect(took < 2 * comm->timeout_ms + 60000, "silent rank: took %" PRIu64 " ms", took);
 	rc = until_death(comm, rc, &err);
 	snprintf(name, sizeof(name), "no answer from rank %d within", silent);
 	expect(rc == CK_EPEER && strstr(err.text, name), "silent rank %d: %d: %s", silent, rc,

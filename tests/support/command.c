@@ -1,6 +1,5 @@
 #include "command.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -238,7 +237,7 @@ static const char *command_path(void)
 	return path;
 }
 
-/* Opened before the user changes, who may not be able to reach it. */
+/* Who starts the tests may ignore signals, as a shell does in the background. */
 static void become(const struct manner *manner, int out, int err)
 {
 	bool drop = manner->as_nobody && geteuid() == 0;
@@ -247,6 +246,8 @@ static void become(const struct manner *manner, int out, int err)
 		_exit(120);
 	if (drop && (setgid(NOBODY) || setuid(NOBODY)))
 		_exit(121);
+	signal(SIGINT, manner->no_interrupts ? SIG_IGN : SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	unsetenv(CK_ENV_DIR);
 	unsetenv(CK_ENV_IO_FAULT);
 	if (manner->run_dir)
@@ -255,6 +256,7 @@ static void become(const struct manner *manner, int out, int err)
 		setenv(CK_ENV_IO_FAULT, manner->faults, 1);
 }
 
+/* The command is opened before the user changes, who may not be able to reach it. */
 static pid_t start(const struct manner *manner, const char *const *arguments, int out, int err)
 {
 	const char *path = command_path();
@@ -310,11 +312,26 @@ static bool take(int fd, struct ck_buf *text)
 	return got > 0 || (got < 0 && errno == EINTR);
 }
 
-static void listen_to(const struct manner *manner, pid_t pid, int out, int err,
-		      struct ck_buf texts[static 2])
+/* Wait until it is stopped, or has ended. */
+static void do_meanwhile(const struct manner *manner, pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	siginfo_t info = {.si_pid = 0};
+
+	for (int i = 0; i < DEADLINE_S * 1000 && !info.si_pid; i++) {
+		nanosleep(&pause, NULL);
+		need(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0,
+		     "waitid", strerror(errno));
+	}
+	if (!ok(info.si_code == CLD_STOPPED, "ckpt comes to %s", manner->faults))
+		return;
+	manner->meanwhile(manner->arg);
+	kill(pid, SIGCONT);
+}
+
+static void listen_to(pid_t pid, int out, int err, struct ck_buf texts[static 2])
 {
 	struct pollfd fds[2] = {{.fd = out, .events = POLLIN}, {.fd = err, .events = POLLIN}};
-	void (*meanwhile)(pid_t, void *) = manner->meanwhile;
 
 	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
 		int ready = poll(fds, 2, DEADLINE_S * 1000);
@@ -325,10 +342,6 @@ static void listen_to(const struct manner *manner, pid_t pid, int out, int err,
 		for (int i = 0; i < 2; i++)
 			if (fds[i].revents && !take(fds[i].fd, &texts[i]))
 				fds[i].fd = -1;
-		if (meanwhile && texts[1].len) {
-			meanwhile(pid, manner->arg);
-			meanwhile = NULL;
-		}
 	}
 	close(out);
 	close(err);
@@ -350,7 +363,9 @@ struct said command(const struct manner *manner, const char *const *arguments)
 	open_stdout(manner, out);
 	open_stderr(manner, err);
 	pid = start(manner, arguments, out[1], err[1]);
-	listen_to(manner, pid, out[0], err[0], texts);
+	if (manner->meanwhile)
+		do_meanwhile(manner, pid);
+	listen_to(pid, out[0], err[0], texts);
 	need(waitpid(pid, &status, 0) == pid, "waitpid", strerror(errno));
 	return (struct said){
 		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
@@ -388,39 +403,4 @@ const char *json_text(const cJSON *tree, const char *key)
 	const char *text = cJSON_GetStringValue(json_at(tree, key));
 
 	return text ? text : "(no string)";
-}
-
-/* --- while it runs --- */
-
-/* Has the process a file open whose path has this part? */
-static bool has_open(pid_t pid, const char *part)
-{
-	char dir[64], link[PATH_MAX], target[PATH_MAX];
-	bool found = false;
-	struct dirent *entry;
-	DIR *fds;
-
-	snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)pid);
-	fds = opendir(dir);
-	while (fds && !found && (entry = readdir(fds))) {
-		ssize_t len;
-
-		snprintf(link, sizeof(link), "%s/%s", dir, entry->d_name);
-		len = readlink(link, target, sizeof(target) - 1);
-		target[len > 0 ? len : 0] = '\0';
-		found = strstr(target, part) != NULL;
-	}
-	if (fds)
-		closedir(fds);
-	return found;
-}
-
-bool wait_for_open(pid_t pid, const char *part)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	int left = 20000;
-
-	while (!has_open(pid, part) && left-- > 0)
-		nanosleep(&pause, NULL);
-	return left > 0;
 }

@@ -8,7 +8,6 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "run.h"
 
@@ -53,8 +52,12 @@ struct manner {
 	bool as_nobody;      /* where we are root; else as we are */
 	bool on_terminal;    /* stderr is one, 80 columns wide */
 	bool full_disk;      /* stdout is /dev/full */
-	/* Called once stderr has its first byte: only with faults, whose warning comes first. */
-	void (*meanwhile)(pid_t pid, void *arg);
+	bool no_interrupts;  /* SIGINT is ignored when it starts, as in a shell's background */
+	/*
+	 * Called while it is stopped, by a rule of `faults` with kill=STOP:times=1, at the very call that
+	 * the rule names. That it never comes there fails a check.
+	 */
+	void (*meanwhile)(void *arg);
 	void *arg;
 };
 
@@ -65,9 +68,6 @@ void said_fini(struct said *said);
 /* command() with the arguments written out. */
 #define ckpt_cmd_as(manner, ...) command(manner, (const char *const[]){__VA_ARGS__, NULL})
 #define ckpt_cmd(...) ckpt_cmd_as(&(struct manner){0}, __VA_ARGS__)
-
-/* For manner.meanwhile: wait until the process has a file open whose path has this part. False: it never had. */
-bool wait_for_open(pid_t pid, const char *part);
 
 /* The longest line of a text, in bytes. */
 unsigned longest_line(const char *text);

@@ -1,6 +1,5 @@
 /* The `ckpt` command: its command line, and `ckpt ls`. */
 #include <cjson/cJSON.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -374,17 +373,10 @@ static void tells_what_it_cannot_see(void)
 	said_fini(&said);
 }
 
-static void interrupt(pid_t pid, void *arg)
-{
-	(void)arg;
-	ok(kill(pid, SIGINT) == 0, "SIGINT");
-}
-
 static void ends_when_interrupted(void)
 {
 	const char *dir = two_steps();
-	const struct manner manner = {.faults = "lstat:*.safetensors:delay=1000",
-				      .meanwhile = interrupt};
+	const struct manner manner = {.faults = "lstat:*.safetensors:kill=INT:times=1"};
 	struct said said = ckpt_cmd_as(&manner, "ls", dir);
 
 	is_int(said.exit_code, 130, "interrupted");
@@ -455,7 +447,6 @@ static void json_of_a_run(void)
 
 int main(void)
 {
-	signal(SIGINT, SIG_DFL); /* ignored in the background of a shell */
 	refuses_mistakes();
 	answers_questions();
 	tells_a_full_disk();

@@ -254,21 +254,15 @@ static void exports_at_once(void)
 
 /* ---- a reshard that is interrupted ---- */
 
-static void end_by(pid_t pid, void *arg)
-{
-	ok(wait_for_open(pid, "/to/.saving-"), "it writes");
-	is_int(kill(pid, *(const int *)arg), 0, "a signal");
-}
-
+/* By a signal in the middle of its first write. */
 static void interrupted_reshard(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM};
+	static const char *const faults[] = {"pwrite:rank-0*:kill=INT:times=1",
+					     "pwrite:rank-0*:kill=TERM:times=1"};
 
 	for (size_t i = 0; i < 2; i++) {
 		const char *dir = idle_run();
-		const struct manner manner = {.faults = "pwrite:rank-0*:delay=300",
-					      .meanwhile = end_by,
-					      .arg = (void *)&signals[i]};
+		const struct manner manner = {.faults = faults[i]};
 		struct said said;
 		char to[PATH_MAX];
 

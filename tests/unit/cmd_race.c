@@ -1,16 +1,14 @@
 /* Commands that look at a run while its program saves and rotates. */
 #include <stdio.h>
-#include <sys/types.h>
 
 #include "command.h"
 #include "tap.h"
 
 /* The one checkpoint is replaced while its manifest is being read: it was listed, the newer was not. */
-static void replace(pid_t pid, void *arg)
+static void replace(void *arg)
 {
 	const char *dir = arg;
 
-	ok(wait_for_open(pid, "step-0000000009.g1/manifest.json"), "its manifest is being read");
 	made_save(dir, 1, 12, 4, true);
 	ok(rename(in_step(dir, 1, 9, ""), in(dir, ".deleting-0000000009.g1")) == 0,
 	   "it is rotated away");
@@ -25,9 +23,9 @@ static const char *one_step(void)
 	return dir;
 }
 
-static struct manner slow(const char *dir)
+static struct manner at_its_manifest(const char *dir)
 {
-	return (struct manner){.faults = "pread:*manifest.json:delay=1000:times=1",
+	return (struct manner){.faults = "pread:*step-0000000009.g1/manifest.json:kill=STOP:times=1",
 			       .meanwhile = replace,
 			       .arg = (void *)dir};
 }
@@ -35,7 +33,7 @@ static struct manner slow(const char *dir)
 static void listing(void)
 {
 	const char *dir = one_step();
-	struct manner manner = slow(dir);
+	struct manner manner = at_its_manifest(dir);
 	struct said said = ckpt_cmd_as(&manner, "ls", dir);
 
 	is_int(said.exit_code, 0, "ls: %s", said.err);
@@ -48,7 +46,7 @@ static void listing(void)
 static void latest(void)
 {
 	const char *dir = one_step();
-	struct manner manner = slow(dir);
+	struct manner manner = at_its_manifest(dir);
 	struct said said = ckpt_cmd_as(&manner, "verify", in(dir, "../run@latest"));
 
 	is_int(said.exit_code, 0, "verify: %s", said.err);
@@ -57,7 +55,7 @@ static void latest(void)
 	said_fini(&said);
 
 	dir = one_step();
-	manner = slow(dir);
+	manner = at_its_manifest(dir);
 	said = ckpt_cmd_as(&manner, "export", in(dir, "../run@latest"), in(dir, "../hf"));
 	is_int(said.exit_code, 0, "export: %s", said.err);
 	like(said.out, "/hf: 1 tensor, ", "of the newer one");
@@ -67,7 +65,7 @@ static void latest(void)
 static void a_step_by_its_number(void)
 {
 	const char *dir = one_step();
-	struct manner manner = slow(dir);
+	struct manner manner = at_its_manifest(dir);
 	struct said said = ckpt_cmd_as(&manner, "verify", in(dir, "../run@9"));
 
 	like(said.out, "/step-0000000009.g1: removed meanwhile\n", "no other stands for it");

@@ -43,7 +43,7 @@ static int in_child(ckpt *ck, int code)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		alarm(10);
+		alarm(120);
 		_exit(child(ck, code));
 	}
 	waitpid(pid, &status, 0);

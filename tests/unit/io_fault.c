@@ -293,6 +293,70 @@ static void test_delay(void)
 	ck_io_fault_free(fault);
 }
 
+static void *look(void *arg)
+{
+	struct ck_io_fault *fault = arg;
+	const struct ck_io *io = ck_io_fault_io(fault);
+	struct stat st;
+
+	return io->ops->lstat(io, "/", &st) == 0 ? arg : NULL;
+}
+
+static void test_until(void)
+{
+	struct scratch there = scratch_new();
+	const char *path = scratch_path(&there, "there");
+	struct ck_io_fault *fault;
+	char rules[PATH_MAX + 32];
+	pthread_t thread;
+	void *looked;
+
+	snprintf(rules, sizeof(rules), "lstat:/:until=%s;open:*:times=1:until=%s", path, path);
+	fault = scratch_fault(rules);
+	pthread_create(&thread, NULL, look, fault);
+	while (ck_io_fault_count(fault, 0) == 0)
+		sched_yield();
+	is_int(pthread_tryjoin_np(thread, &looked), EBUSY, "until=: the call is under way");
+	scratch_put_text(path, "");
+	is_int(pthread_join(thread, &looked), 0, "... and is over once the file is there");
+	ok(looked == fault, "it succeeds");
+	ck_io_fault_free(fault);
+}
+
+static volatile sig_atomic_t handled;
+
+static void handle(int signum)
+{
+	handled = signum;
+}
+
+/* The handler runs in the thread that makes the call, though it blocks all signals. */
+static void *look_deaf(void *arg)
+{
+	sigset_t all, now;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	if (!look(arg) || !handled)
+		return NULL;
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, SIGUSR1) ? arg : NULL;
+}
+
+static void test_kill_where_blocked(void)
+{
+	struct ck_io_fault *fault = scratch_fault("lstat:*:kill=USR1");
+	void (*before)(int) = signal(SIGUSR1, handle);
+	pthread_t thread;
+	void *looked;
+
+	pthread_create(&thread, NULL, look_deaf, fault);
+	pthread_join(thread, &looked);
+	ok(looked == fault, "a thread that blocks signals has handled it before the call is made");
+	signal(SIGUSR1, before);
+	ck_io_fault_free(fault);
+}
+
 static void test_kill(void)
 {
 	static const struct {
@@ -315,6 +379,7 @@ static void test_kill(void)
 		scratch_path(&to, "b");
 		pid = fork();
 		if (pid == 0) {
+			signal(rows[i].signal, SIG_DFL); /* who starts us may ignore it */
 			io->ops->rename(io, from.path, to.path);
 			_exit(0);
 		}
@@ -408,7 +473,9 @@ int main(void)
 	test_close_that_fails_closes();
 	test_cut();
 	test_delay();
+	test_until();
 	test_kill();
+	test_kill_where_blocked();
 	test_threads();
 	test_fault_over_fault();
 	return done_testing();

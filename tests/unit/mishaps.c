@@ -273,11 +273,13 @@ static void failures_in_a_row(void)
 	like(text.text, "fail: never: expected warn or error", "saying what was expected");
 }
 
+/* Until it fails, if it is to. */
 static int failing_loop(struct toy *toy)
 {
+	uint64_t last = options.fail ? 10000 : 100;
 	int rc = 0;
 
-	for (uint64_t step = 1; step < 100 && !rc; step++) {
+	for (uint64_t step = 1; step < last && !rc; step++) {
 		toy_nap_ms(20);
 		toy_train(toy, step);
 		rc = ckpt_step(toy->ck, step);

@@ -257,6 +257,7 @@ static void items(void)
 	like(wrong, "step 4 is below the last one, 5", "the text names both");
 }
 
+/* Each save is over before the next one is due. */
 static int no_space(struct toy *toy)
 {
 	int rc = 0;
@@ -265,6 +266,8 @@ static int no_space(struct toy *toy)
 		nanosleep(&(struct timespec){.tv_nsec = 110000000}, NULL);
 		toy_train(toy, step);
 		rc = ckpt_step(toy->ck, step);
+		if (!rc && ckpt_wait(toy->ck))
+			__atomic_add_fetch((int *)toy->arg, 1, __ATOMIC_SEQ_CST);
 	}
 	return rc;
 }
@@ -272,12 +275,14 @@ static int no_space(struct toy *toy)
 static void failed_saves(void)
 {
 	struct plan plan = {.to = 0};
+	int failures = 0;
 
 	fresh_dir("nospace");
 	options.every = "1step";
 	setenv(CK_ENV_IO_FAULT, "pwrite:rank-00001*:errno=ENOSPC:after=1:times=1", 1);
-	toy_run(2, &options, no_space, NULL, toys, &text);
+	toy_run(2, &options, no_space, &failures, toys, &text);
 	unsetenv(CK_ENV_IO_FAULT);
+	is_int(failures, 2, "a save fails, on both ranks");
 	is_int(toys[0].code, 0, "a full disk does not stop training: %s", text.text);
 	like(text.text, "failed: rank 1: ", "the rank is named");
 	like(text.text, "No space left on device", "and the cause");

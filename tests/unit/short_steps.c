@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "ckpt.h"
+#include "handle.h"
 #include "starts.h"
 #include "tap.h"
 
@@ -105,13 +106,19 @@ static void among_long_ones(void)
 
 /* ---- a signal to all ranks ---- */
 
+/* When the first signal was heard is moved: how long these steps take is the machine's business. */
 static int one_after_the_other(struct toy *toy)
 {
+	double never = toy->ck->signalled_at, heard = never;
 	int rc = 0;
 
 	for (uint64_t step = 1; step <= 100 && !rc; step++) {
 		nap_us(20000);
-		if ((step == 10 && toy->rank == 0) || (step == 15 && toy->rank == 1) ||
+		if (heard == never && toy->ck->signalled_at != never)
+			heard = toy->ck->signalled_at += 3600; /* just now, for an hour */
+		if (step == 60)
+			toy->ck->signalled_at = heard - 7200; /* long ago */
+		if ((step == 10 && toy->rank == 0) || (step == 40 && toy->rank == 1) ||
 		    (step == 85 && toy->rank == 0))
 			raise(SIGUSR2);
 		rc = ckpt_step(toy->ck, step);
@@ -125,8 +132,8 @@ static void heard_late(void)
 
 	run("late", "1d", 2, one_after_the_other, NULL);
 	is_u64(saves(steps, MAX_SAVES), 2,
-	       "what reaches the second rank 100 ms later is one signal");
-	ok(steps[0] < 20 && steps[1] >= 85, "the next one, 1.4 s later, is another: %llu, %llu",
+	       "what reaches the second rank a little later is one signal");
+	ok(steps[0] < 40 && steps[1] >= 85, "the next one, a while later, is another: %llu, %llu",
 	   (unsigned long long)steps[0], (unsigned long long)steps[1]);
 }
 
