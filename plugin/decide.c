@@ -41,8 +41,14 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 		return say(reason, CK_END_REQUEUE, "exit code %d", CK_EXIT_REQUEUE);
 	if (end->exit_code == CK_EXIT_REFUSED)
 		return say(reason, CK_END_NOTHING, "refused"); /* and its task has said why */
+	if (end->exit_code > 0 && end->nodes == CK_NODES_LOST)
+		return say(reason, CK_END_REQUEUE, "node %s failed", end->lost);
+	if (end->exit_code > 0 && end->nodes == CK_NODES_KEPT)
+		return say(reason, CK_END_SAY, "node %s failed, and the job goes on (--no-kill)",
+			   end->lost);
 	if (end->exit_code > 0)
-		return say(reason, CK_END_SAY, "exit code %d", end->exit_code);
+		return say(reason, end->nodes == CK_NODES_UNKNOWN ? CK_END_LOOK : CK_END_SAY,
+			   "exit code %d", end->exit_code);
 	return say(reason, CK_END_NOTHING, "the program ended by itself");
 }
 
@@ -99,7 +105,8 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 	if (!end->batch) {
 		if (action == CK_END_HOLD)
 			action = CK_END_SAY; /* nothing to hold */
-		else if (action == CK_END_SAY && (end->has_mark || !end->library))
+		else if ((action == CK_END_SAY || action == CK_END_LOOK) &&
+			 (end->has_mark || !end->library))
 			action = CK_END_NOTHING; /* told to stop, or a program we know nothing of */
 		else
 			action = CK_END_RESUME_BY_HAND;
@@ -112,5 +119,7 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 		job = limits_allow(end, reason);
 	if (job != CK_END_REQUEUE)
 		return job;
+	if (action == CK_END_LOOK && !end->may_requeue)
+		action = CK_END_SAY; /* Slurm would not requeue it either */
 	return say(reason, action, "%s", because);
 }

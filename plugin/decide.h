@@ -30,6 +30,14 @@ enum ck_job_state {
 	CK_JOB_ENDED    /* completed, failed, ... */
 };
 
+/* Of a step that has failed: has it lost a node? */
+enum ck_nodes {
+	CK_NODES_UNKNOWN = 0, /* not looked at yet */
+	CK_NODES_HEALTHY,
+	CK_NODES_LOST, /* a node failure */
+	CK_NODES_KEPT  /* a node failure, of a job that Slurm lets go on: --no-kill */
+};
+
 struct ck_end {
 	/* The job when the step began, and now. */
 	bool loaded; /* false: the job could not be looked up at the end */
@@ -40,7 +48,9 @@ struct ck_end {
 	bool may_requeue; /* the job's Requeue flag */
 
 	/* The step. */
-	int exit_code;     /* srun's; -1 while it runs */
+	int exit_code; /* srun's; -1 while it runs */
+	enum ck_nodes nodes;
+	const char *lost;  /* with LOST and KEPT: the node's name */
 	bool at_limit;     /* it still runs and the time limit is here */
 	bool has_mark;     /* the library left word for exactly this step */
 	enum ck_want want; /* of the mark */
@@ -59,6 +69,7 @@ struct ck_end {
 enum ck_end_action {
 	CK_END_NOTHING = 0,    /* and there is nothing to say */
 	CK_END_SAY,            /* not requeued, and the user should know why */
+	CK_END_LOOK,           /* it failed: look at its nodes, then decide */
 	CK_END_RESUME_BY_HAND, /* an interactive job with work left */
 	CK_END_REQUEUE,
 	CK_END_HOLD /* requeue it held: it made no progress */

@@ -1,22 +1,12 @@
 #include "jobinfo.h"
 
-#include <errno.h>
-#include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define VERSION_AT_LEAST(major, minor) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(major, minor, 0))
-
-#if VERSION_AT_LEAST(24, 11)
-#define slurm_get_errno() errno
-#endif
-
-#if VERSION_AT_LEAST(26, 5)
-#define slurm_free_ctl_conf(conf) slurm_free_conf(conf)
-#endif
+#include "release.h"
 
 #if VERSION_AT_LEAST(25, 11)
 #define JOB_ID(info) ((info)->step_id.job_id)

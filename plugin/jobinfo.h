@@ -1,5 +1,5 @@
 /*
- * What slurmctld knows of a job, and the one thing we ask of it. The only file that calls libslurm.
+ * What slurmctld knows of a job, and the one thing we ask of it. Only this and nodeinfo.h call libslurm.
  *
  * Its functions come from the process that loads the plugin (srun, slurmstepd). Each call is a
  * round trip to slurmctld as the user who makes it; Slurm's own MessageTimeout bounds it.

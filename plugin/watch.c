@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gather.h"
+#include "lost.h"
 #include "place.h"
 
 /* How long before the time limit a job is requeued that has not stopped by itself. */
@@ -32,6 +33,8 @@ static struct {
 	bool requeued;    /* accepted by Slurm */
 	bool batch_ended; /* by ending the batch script */
 	bool said;        /* why it is not requeued */
+	enum ck_nodes nodes;
+	char lost[CK_NODE_NAME];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 static void sleep_ms(long ms)
@@ -153,6 +156,33 @@ static void wait_for_others(const struct ck_gathered *seen)
 	}
 }
 
+static void say_line(const char *line)
+{
+	say("%s", line);
+}
+
+static void gather(int exit_code, struct ck_gathered *seen)
+{
+	ck_gather(&ck_io_posix, &state.watch, exit_code, seen);
+	seen->end.nodes = state.nodes;
+	seen->end.lost = state.lost;
+}
+
+/* Did the step fail because it lost a node? Slurm may requeue the job meanwhile. */
+static enum ck_end_action look_for_lost(struct ck_gathered *seen, char reason[static CK_END_REASON])
+{
+	enum ck_nodes nodes = ck_lost_wait(&state.watch, say_line, state.lost);
+	enum ck_end_action action;
+
+	state.nodes = nodes == CK_NODES_UNKNOWN ? CK_NODES_HEALTHY : nodes;
+	gather(seen->end.exit_code, seen);
+	action = ck_end_decide(&seen->end, reason);
+	/* Requeued by Slurm: no line of the script may run, as after a requeue of ours. */
+	if (nodes == CK_NODES_UNKNOWN && action == CK_END_NOTHING)
+		state.requeued = state.said = true;
+	return action;
+}
+
 /* exit_code -1: the step runs, and the time limit is here. Called with the lock held. */
 static void decide(int exit_code)
 {
@@ -160,11 +190,13 @@ static void decide(int exit_code)
 	struct ck_gathered seen;
 	enum ck_end_action action;
 
-	ck_gather(&ck_io_posix, &state.watch, exit_code, &seen);
+	gather(exit_code, &seen);
 	action = ck_end_decide(&seen.end, reason);
+	if (action == CK_END_LOOK)
+		action = look_for_lost(&seen, reason);
 	if ((action == CK_END_REQUEUE || action == CK_END_HOLD) && exit_code >= 0) {
 		wait_for_others(&seen);
-		ck_gather(&ck_io_posix, &state.watch, exit_code, &seen);
+		gather(exit_code, &seen);
 		action = ck_end_decide(&seen.end, reason);
 	}
 	if (action == CK_END_REQUEUE || action == CK_END_HOLD)
@@ -249,6 +281,7 @@ void ck_watch_start(const struct ck_watch *watch)
 	state.watch.start.opts = NULL;
 	state.pid = getpid();
 	state.parent = getppid();
+	state.watch.began = time(NULL);
 	if (on_exit(at_exit, NULL))
 		return;
 	if (watch->noted.batch && watch->noted.end && watch->most != 0)

@@ -17,6 +17,7 @@ struct ck_watch {
 	uint32_t step_id;
 	struct ck_jobinfo noted; /* the job when the step began */
 	int32_t most;            /* --ckpt-requeue */
+	int64_t began;           /* when; set by ck_watch_start */
 };
 
 /* Watch this process's step from now on. Copies. Once per process: later calls do nothing. */

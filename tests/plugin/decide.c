@@ -12,6 +12,8 @@
 #define MARK .has_mark = true, .want = CK_WANT_REQUEUE, .mark_step = 40, .library = true
 #define STOP .has_mark = true, .want = CK_WANT_STOP, .mark_step = 40, .library = true
 
+#define FAILED .exit_code = 14, .nodes = CK_NODES_LOST, .lost = "n4"
+
 #define HOLD .has_mark = true, .want = CK_WANT_HOLD, .mark_step = 40, .library = true
 
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -56,7 +58,40 @@ static const struct {
 	 CK_END_SAY,
 	 ""},
 	{"refused", {BASE, .exit_code = 78}, CK_END_NOTHING, "refused"},
-	{"crash", {BASE, .exit_code = 139}, CK_END_SAY, "exit code 139"},
+	{"crash, nodes unknown", {BASE, .exit_code = 139}, CK_END_LOOK, "exit code 139"},
+	{"crash", {BASE, FAILED, .nodes = CK_NODES_HEALTHY}, CK_END_SAY, "exit code 14"},
+	{"a node was lost", {BASE, FAILED}, CK_END_REQUEUE, "node n4 failed"},
+	{"a node was lost, as seen before the end",
+	 {BASE, FAILED, .exit_code = 0},
+	 CK_END_NOTHING,
+	 "by itself"},
+	{"a node was lost after the stop", {BASE, STOP, FAILED}, CK_END_SAY, "signal 15"},
+	{"a node was lost, complete", {BASE, FAILED, .complete = true}, CK_END_NOTHING, "complete"},
+	{"a node was lost, no library, 20 restarts",
+	 {BASE, FAILED, .restarts_noted = 20, .restarts = 20},
+	 CK_END_SAY,
+	 "20 requeues"},
+	{"a node was lost, requeue=no", {BASE, FAILED, .most = 0}, CK_END_SAY, "requeue=no"},
+	{"a node was lost, cancelled",
+	 {BASE, FAILED, .state = CK_JOB_CANCELLED},
+	 CK_END_SAY,
+	 "cancelled"},
+	{"a node was lost, --no-kill",
+	 {BASE, FAILED, .nodes = CK_NODES_KEPT},
+	 CK_END_SAY,
+	 "node n4 failed, and the job goes on (--no-kill)"},
+	{"crash, --no-requeue: nobody waits for its nodes",
+	 {BASE, .exit_code = 139, .may_requeue = false},
+	 CK_END_SAY,
+	 "exit code 139"},
+	{"crash, interactive, no library",
+	 {BASE, .exit_code = 139, .batch = false},
+	 CK_END_NOTHING,
+	 ""},
+	{"crash, interactive",
+	 {BASE, .exit_code = 139, .batch = false, .library = true},
+	 CK_END_RESUME_BY_HAND,
+	 ""},
 
 	/* Work left. */
 	{"75", {BASE}, CK_END_REQUEUE, "exit code 75"},
