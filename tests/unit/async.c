@@ -123,8 +123,8 @@ static void busy_program(void)
 	line = strstr(text.text, "saved step 1 in ");
 	if (line && sscanf(line, "saved step 1 in %lf %2s", &told, unit) == 2)
 		told /= strcmp(unit, "ms") == 0 ? 1000 : 1;
-	ok(told > 0 && told < 2 * longest + 0.75, "its time ends with the commit: %.3f of %.3f s: %s",
-	   told, longest, text.text);
+	ok(told > 0 && told < 2 * longest + 0.75,
+	   "its time ends with the commit: %.3f of %.3f s: %s", told, longest, text.text);
 	is_int(resumed_step(3), 1, "and resumes");
 }
 

@@ -25,7 +25,8 @@ static const char *one_step(void)
 
 static struct manner at_its_manifest(const char *dir)
 {
-	return (struct manner){.faults = "pread:*step-0000000009.g1/manifest.json:kill=STOP:times=1",
+	return (struct manner){.faults =
+				       "pread:*step-0000000009.g1/manifest.json:kill=STOP:times=1",
 			       .meanwhile = replace,
 			       .arg = (void *)dir};
 }
