@@ -152,7 +152,7 @@ $(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGI
 # tsan alone stretches the time limits of the tests already.
 PROVE := prove -j $(if $(filter tsan,$(VARIANT)),1,2) --timer
 check-unit: $(UNIT) $(FUZZ_REPLAY) $(B)/ckpt
-	$(PROVE) tests/man.t $(UNIT) $(FUZZ_REPLAY)
+	$(PROVE) $(wildcard tests/*.t) $(UNIT) $(FUZZ_REPLAY)
 
 check-build: all $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
 
