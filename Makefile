@@ -184,7 +184,7 @@ bench-peers: $(B)/tests/bench/job
 	tests/bench/run-peers $(B) $(PEERS)
 
 asan tsan:
-	$(MAKE) VARIANT=$@ check-unit
+	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp $(TSAN_OPTIONS)" $(MAKE) VARIANT=$@ check-unit
 
 SOURCES := $(wildcard lib/*.[ch] runtime/*.[ch] plugin/*.[ch] tests/*/*.[ch] tests/bench/lib/*.[ch] contrib/examples/*/*.[ch])
 lint:

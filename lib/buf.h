@@ -18,10 +18,9 @@ struct ck_buf {
 	bool failed;
 };
 
-#define CK_BUF_INIT                                                    \
-	{                                                              \
-		.data = NULL, .len = 0, .capacity = 0, .failed = false \
-	}
+/* clang-format off */ /* its releases differ on a body in braces */
+#define CK_BUF_INIT {.data = NULL, .len = 0, .capacity = 0, .failed = false}
+/* clang-format on */
 
 /* Free the memory; the buffer is as after CK_BUF_INIT. */
 void ck_buf_fini(struct ck_buf *buf);

@@ -34,10 +34,9 @@ struct ck_error {
 	char text[CK_ERROR_TEXT]; /* NUL-terminated; longer texts are cut and end in "..." */
 };
 
-#define CK_ERROR_INIT                     \
-	{                                 \
-		.code = CK_OK, .text = "" \
-	}
+/* clang-format off */ /* its releases differ on a body in braces */
+#define CK_ERROR_INIT {.code = CK_OK, .text = ""}
+/* clang-format on */
 
 /*
  * Fill `err` (may be NULL) and return `code`, which is below 0. These are macros so that compilers and

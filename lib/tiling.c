@@ -73,10 +73,10 @@ static void sort_along(struct tiling *t, size_t begin, size_t end, int dim)
 /* In a range sorted along dim: where the boxes end that hang together with the first one. */
 static size_t group_end(const struct tiling *t, size_t begin, size_t end, int dim, uint64_t *reach)
 {
-	size_t i = begin;
+	size_t i = begin + 1;
 
-	*reach = end_of(t->index[i], dim);
-	while (++i < end && t->index[i]->offset[dim] < *reach)
+	*reach = end_of(t->index[begin], dim);
+	for (; i < end && t->index[i]->offset[dim] < *reach; i++)
 		if (end_of(t->index[i], dim) > *reach)
 			*reach = end_of(t->index[i], dim);
 	return i;

@@ -59,7 +59,9 @@ static const char *next_word(const char *at, const char *end, char out[static WO
 		}
 		if (!quote && *at == '#')
 			break;
-		if (*at == '\\' && ++at == end)
+		if (*at == '\\')
+			at++;
+		if (at == end)
 			break;
 		if (n + 1 < WORD_BYTES)
 			out[n++] = *at;

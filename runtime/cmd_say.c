@@ -109,11 +109,11 @@ enum ck_cmd_exit ck_cmd_worse(enum ck_cmd_exit a, enum ck_cmd_exit b)
 int ck_cmd_finish(const struct ck_cmd *cmd, int exit_code)
 {
 	bool failed = ferror(stdout);
+	int errnum = fclose(stdout) ? errno : 0;
 
-	errno = 0;
-	if (fclose(stdout) || failed) {
-		ck_cmd_complain(cmd, "standard output: cannot be written%s%s", errno ? ": " : "",
-				errno ? strerror(errno) : "");
+	if (errnum || failed) {
+		ck_cmd_complain(cmd, "standard output: cannot be written%s%s", errnum ? ": " : "",
+				errnum ? strerror(errnum) : "");
 		return exit_code ? exit_code : CK_CMD_UNCHECKED;
 	}
 	return exit_code;

@@ -262,10 +262,9 @@ struct ck_per_rank {
 	uint64_t *offsets; /* size + 1 values, the first is 0 */
 };
 
-#define CK_PER_RANK_INIT                      \
-	{                                     \
-		.data = NULL, .offsets = NULL \
-	}
+/* clang-format off */ /* its releases differ on a body in braces */
+#define CK_PER_RANK_INIT {.data = NULL, .offsets = NULL}
+/* clang-format on */
 
 void ck_per_rank_fini(struct ck_per_rank *per_rank);
 

@@ -141,8 +141,9 @@ int ck_signals_install(const int *stop, const int *save, struct ck_error *err)
 void ck_signals_remove(void)
 {
 	pthread_mutex_lock(&lock);
-	if (users > 0 && --users == 0)
+	if (users == 1)
 		remove_all();
+	users -= users > 0;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -23,8 +23,9 @@ static unsigned refuse_strdup;
 char *strdup(const char *text)
 {
 	size_t bytes = strlen(text) + 1;
-	char *copy = refuse_strdup && --refuse_strdup == 0 ? NULL : malloc(bytes);
+	char *copy = refuse_strdup == 1 ? NULL : malloc(bytes);
 
+	refuse_strdup -= refuse_strdup > 0;
 	return copy ? memcpy(copy, text, bytes) : NULL;
 }
 

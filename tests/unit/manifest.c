@@ -226,12 +226,13 @@ static void test_mutations(void)
 	is_int(ck_manifest_print(&valid, true, &text, &err), 0, "a text to spoil");
 	for (int i = 0; i < 4000; i++) {
 		size_t bytes = text.len;
-		char *spoilt = malloc(bytes);
+		char *spoilt = malloc(bytes), *exact;
 
 		memcpy(spoilt, text.data, bytes);
 		mutate(&state, spoilt, &bytes);
 		/* Of exactly its size, so that a read behind the end is seen. */
-		spoilt = realloc(spoilt, bytes);
+		exact = realloc(spoilt, bytes);
+		spoilt = exact ? exact : spoilt;
 		ck_buf_clear(&again);
 		if (ck_manifest_parse("m", spoilt, bytes, true, &m, &err) == 0) {
 			accepted++;

@@ -97,7 +97,8 @@ static void user_too_long(struct ck_manifest *m)
 {
 	size_t bytes = (size_t)17 << 20;
 
-	m->user = realloc(m->user, bytes + 16);
+	free(m->user);
+	m->user = malloc(bytes + 16);
 	memset(m->user, 'x', bytes);
 	memcpy(m->user, "{\"a\":\"", 6);
 	strcpy(m->user + bytes, "\"}");

@@ -36,7 +36,9 @@ static long live;
 
 static bool fails(void)
 {
-	if (countdown < 0 || countdown-- > 0)
+	if (countdown < 0)
+		return false;
+	if (countdown-- > 0)
 		return false;
 	errno = ENOMEM;
 	return true;

@@ -17,14 +17,10 @@
 	"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"
 #define MOUNT_CPU "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
 #define MOUNT_2 "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
-#define MEMINFO                                                                                 \
-	{                                                                                       \
-		"/proc/meminfo", "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    4000 kB\n" \
-	}
-#define GROUP(path, text)                   \
-	{                                   \
-		"/sys/fs/cgroup" path, text \
-	}
+/* clang-format off */ /* its releases differ on a body in braces */
+#define MEMINFO {"/proc/meminfo", "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    4000 kB\n"}
+#define GROUP(path, text) {"/sys/fs/cgroup" path, text}
+/* clang-format on */
 
 static const struct tree {
 	const char *what;

@@ -17,8 +17,13 @@ struct boxes {
 static struct ck_box *add(struct boxes *boxes, const struct ck_box *box)
 {
 	if (boxes->count == boxes->room) {
+		struct ck_box *more;
+
 		boxes->room = boxes->room ? 2 * boxes->room : 16;
-		boxes->box = realloc(boxes->box, boxes->room * sizeof(*boxes->box));
+		more = realloc(boxes->box, boxes->room * sizeof(*boxes->box));
+		if (!more)
+			abort();
+		boxes->box = more;
 	}
 	boxes->box[boxes->count] = *box;
 	return &boxes->box[boxes->count++];

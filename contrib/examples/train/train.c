@@ -47,7 +47,7 @@ struct train {
 };
 
 static void train_step(struct train *t, uint64_t step);
-static void give_up(const char *where, const char *what);
+static _Noreturn void give_up(const char *where, const char *what);
 
 /* The checkpoint part begins. */
 static int register_state(ckpt *ck, struct train *t)
@@ -93,10 +93,11 @@ static int train(ckpt **ck, struct train *t)
 /* The checkpoint part ends. */
 
 /* A failure of this rank alone. */
-static void give_up(const char *where, const char *what)
+static _Noreturn void give_up(const char *where, const char *what)
 {
 	fprintf(stderr, "train: %s: %s\n", where, what);
 	MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+	exit(EXIT_FAILURE);
 }
 
 /* A function of the step alone, so that nothing of it needs to be saved. */
