@@ -1,5 +1,5 @@
 #!/bin/bash
-# Lint: the form (clang-format), C (clang-tidy), headers that compile alone, man pages (mandoc), shell.
+# Lint: the form (clang-format), C (clang-tidy), headers that compile alone, man pages (mandoc), shell (shellcheck).
 # A tool that is not installed is skipped, aloud; under CI that is a failure.
 #
 # usage: tests/lint.sh [CFLAG...]    where slurm/*.h is; what the build has (-DCK_HAVE_...: else those
@@ -56,10 +56,16 @@ if have mandoc; then
 	done
 fi
 
-for script in $(git ls-files); do
-	[ -f "$script" ] && head -n 1 "$script" | grep -qaE '^#!/bin/(ba)?sh' || continue
+# Those that are run, and those that are sourced. What one sets and another reads is not looked for (SC2034, SC2154).
+mapfile -t scripts < <(find .ci contrib tests -type f -exec sh -c \
+	'for f; do head -n 1 "$f" | grep -qaE "^#!/bin/(ba)?sh|^# shellcheck shell" && echo "$f"; done' sh {} + | sort)
+[ ${#scripts[@]} -gt 0 ] || fail "no scripts found"
+for script in "${scripts[@]}"; do
 	bash -n "$script" || fail "$script: does not parse"
 done
+if have shellcheck; then
+	shellcheck -x -S warning -e SC2034,SC2154 "${scripts[@]}" || fail "shellcheck: see above"
+fi
 
 [ $bad = 0 ] && echo "lint: ok"
 exit $bad
