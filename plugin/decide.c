@@ -25,7 +25,7 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 	if (end->superseded && !end->has_mark)
 		return say(reason, CK_END_SAY, "another job has taken over this run");
 	if (end->has_mark && end->want == CK_WANT_STOP)
-		return say(reason, CK_END_SAY, "%s, saved at step %" PRIu64, end->mark_reason,
+		return say(reason, CK_END_FORBID, "%s, saved at step %" PRIu64, end->mark_reason,
 			   end->mark_step);
 	if (end->has_mark && end->want == CK_WANT_HOLD)
 		return say(reason, CK_END_HOLD, "%s", end->mark_reason);
@@ -71,20 +71,20 @@ static enum ck_end_action job_allows(const struct ck_end *end, char *reason)
 static enum ck_end_action limits_allow(const struct ck_end *end, char *reason)
 {
 	if (end->most == 0)
-		return say(reason, CK_END_SAY, "--ckpt-requeue=no");
+		return say(reason, CK_END_FORBID, "--ckpt-requeue=no");
 	if (!end->may_requeue)
 		return say(reason, CK_END_SAY, "the job was submitted with --no-requeue");
 	if (end->most > 0 && end->restarts >= (uint32_t)end->most)
-		return say(reason, CK_END_SAY,
+		return say(reason, CK_END_FORBID,
 			   "it has run %" PRIu32 " times, --ckpt-requeue=%" PRId32,
 			   end->restarts + 1, end->most);
 	if (end->most > 0)
 		return CK_END_REQUEUE;
 	if (end->library && end->fruitless >= CK_FRUITLESS_MAX)
-		return say(reason, CK_END_SAY, "%" PRIu64 " starts without a new checkpoint",
+		return say(reason, CK_END_FORBID, "%" PRIu64 " starts without a new checkpoint",
 			   end->fruitless);
 	if (!end->library && end->restarts >= CK_FRUITLESS_MAX)
-		return say(reason, CK_END_SAY,
+		return say(reason, CK_END_FORBID,
 			   "%" PRIu32 " requeues, and no way to see progress; --ckpt-requeue=<max> "
 			   "allows more",
 			   end->restarts);
@@ -105,8 +105,7 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 	if (!end->batch) {
 		if (action == CK_END_HOLD)
 			action = CK_END_SAY; /* nothing to hold */
-		else if ((action == CK_END_SAY || action == CK_END_LOOK) &&
-			 (end->has_mark || !end->library))
+		else if (action != CK_END_REQUEUE && (end->has_mark || !end->library))
 			action = CK_END_NOTHING; /* told to stop, or a program we know nothing of */
 		else
 			action = CK_END_RESUME_BY_HAND;

@@ -69,6 +69,7 @@ struct ck_end {
 enum ck_end_action {
 	CK_END_NOTHING = 0,    /* and there is nothing to say */
 	CK_END_SAY,            /* not requeued, and the user should know why */
+	CK_END_FORBID,         /* the same, by a limit or the user's wish: nor is Slurm to */
 	CK_END_LOOK,           /* it failed: look at its nodes, then decide */
 	CK_END_RESUME_BY_HAND, /* an interactive job with work left */
 	CK_END_REQUEUE,

@@ -128,21 +128,42 @@ int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err)
 	return requeue(job, 0, err);
 }
 
+static int update_job(const struct ck_jobinfo *job, job_desc_msg_t *update, struct ck_error *err)
+{
+	job_array_resp_msg_t *resp = NULL;
+	int errnum = 0;
+	char id[32];
+
+	print_id(job, id);
+	update->job_id_str = id;
+	if (slurm_update_job2(update, &resp))
+		errnum = slurm_get_errno();
+	for (uint32_t i = 0; resp && !errnum && i < resp->job_array_count; i++)
+		errnum = (int)resp->error_code[i];
+	if (resp)
+		slurm_free_job_array_resp(resp);
+	return errnum ? ck_fail(err, CK_EIO, "%s", slurm_strerror(errnum)) : 0;
+}
+
 /* A comment that cannot be set is no reason to let the job run on in circles. */
 static void set_comment(const struct ck_jobinfo *job, const char *text)
 {
-	job_array_resp_msg_t *resp = NULL;
 	job_desc_msg_t update;
-	char id[32], comment[CK_ERROR_TEXT];
+	char comment[CK_ERROR_TEXT];
 
-	print_id(job, id);
 	snprintf(comment, sizeof(comment), "ckpt: %s", text);
 	slurm_init_job_desc_msg(&update);
-	update.job_id_str = id;
 	update.comment = comment;
-	slurm_update_job2(&update, &resp);
-	if (resp)
-		slurm_free_job_array_resp(resp);
+	update_job(job, &update, NULL);
+}
+
+int ck_jobinfo_forbid_requeue(const struct ck_jobinfo *job, struct ck_error *err)
+{
+	job_desc_msg_t update;
+
+	slurm_init_job_desc_msg(&update);
+	update.requeue = 0;
+	return update_job(job, &update, err);
 }
 
 int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err)

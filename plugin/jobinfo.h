@@ -56,6 +56,9 @@ int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, st
  */
 bool ck_jobinfo_grace_requeues(const struct ck_jobinfo *job);
 
+/* Set the job to Requeue=0, as --no-requeue does. Returns 0 or CK_EIO. */
+int ck_jobinfo_forbid_requeue(const struct ck_jobinfo *job, struct ck_error *err);
+
 /* Signal the batch script alone. Returns 0 or CK_EIO. */
 int ck_jobinfo_signal_batch(const struct ck_jobinfo *job, int signal, struct ck_error *err);
 

@@ -111,6 +111,33 @@ static void requeue(const struct ck_jobinfo *job, bool held, const char *reason)
 	state.said = true;
 }
 
+/* From 24.05 on Slurm requeues a job that ends in the grace time of a preemption, unless it may not. */
+static void forbid(struct ck_jobinfo *job)
+{
+	struct ck_error err;
+
+	if (!ck_jobinfo_grace_requeues(job))
+		return;
+	job->may_requeue = ck_jobinfo_forbid_requeue(job, &err) != 0;
+	if (job->may_requeue)
+		say("Slurm requeues the job, since it is being preempted: %s", err.text);
+	else
+		say("the job is set to Requeue=0, or Slurm would requeue it after the preemption");
+}
+
+static void say_not_requeued(const struct ck_gathered *seen, const char *reason)
+{
+	bool hint = seen->has_checkpoint && seen->end.exit_code > 0 && !seen->end.superseded;
+
+	if (hint && seen->end.loaded &&
+	    !seen->job.may_requeue) /* not even by hand, once it has ended */
+		say("not requeued: %s; submit it again with --ckpt-name=%s to resume", reason,
+		    state.watch.start.name);
+	else
+		say("not requeued: %s%s", reason,
+		    hint ? "; 'scontrol requeue' resumes the job" : "");
+}
+
 static void say_by_hand(const char *reason)
 {
 	const struct ck_start *start = &state.watch.start;
@@ -199,16 +226,15 @@ static void decide(int exit_code)
 		gather(exit_code, &seen);
 		action = ck_end_decide(&seen.end, reason);
 	}
+	if (action == CK_END_FORBID && !state.said)
+		forbid(&seen.job);
 	if (action == CK_END_REQUEUE || action == CK_END_HOLD)
 		requeue(&seen.job, action == CK_END_HOLD, reason);
 	else if (action == CK_END_RESUME_BY_HAND && exit_code >= 0)
 		say_by_hand(reason);
-	else if (action == CK_END_SAY && !state.said)
-		say("not requeued: %s%s", reason,
-		    seen.has_checkpoint && exit_code > 0 && !seen.end.superseded
-			    ? "; 'scontrol requeue' resumes the job"
-			    : "");
-	if (action == CK_END_SAY)
+	else if ((action == CK_END_SAY || action == CK_END_FORBID) && !state.said)
+		say_not_requeued(&seen, reason);
+	if (action == CK_END_SAY || action == CK_END_FORBID)
 		state.said = true;
 }
 

@@ -30,6 +30,13 @@ CASE=''
 
 minicluster() { timeout -k 5 "$CMD_SECONDS" "$MINICLUSTER" "$@"; }
 
+# newer_than_slurm YEAR.MONTH: the cluster's Slurm is of a later release.
+newer_than_slurm() {
+	local release
+	release=$(slurm slurmctld -V | grep -Eo '[0-9]+\.[0-9]+' | head -n 1)
+	[ "$(printf '%s\n' "$release" "$1" | sort -V | tail -n 1)" != "$1" ]
+}
+
 # as_user COMMAND...: runs it as the test user in $CASE, for at most CMD_SECONDS.
 as_user() { minicluster run ${CASE:+env -C "$CASE"} "$@"; }
 
