@@ -47,6 +47,7 @@ LIB_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c))
 RUNTIME_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out runtime/comm_mpi.c runtime/cmd_%,$(wildcard runtime/*.c)))
 CMD_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/cmd_*.c))
 PLUGIN_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard plugin/*.c))
+PRELOAD := $(patsubst %.c,$(B)/%.so,$(wildcard tests/preload/*.c))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%.t,$(wildcard tests/unit/*.c))
 FUZZ := $(filter-out replay,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)))
@@ -149,12 +150,18 @@ $(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGI
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all $^ -o $@ $(LIBS)
 
+# Preloaded into Slurm's commands, to make fail what does not by itself.
+$(B)/tests/preload/%.so: $(B)/tests/preload/%.o
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared $^ -o $@
+$(PRELOAD:.so=.o): ALL_CFLAGS += $(SLURM_CFLAGS)
+
 # tsan alone stretches the time limits of the tests already.
 PROVE := prove -j $(if $(filter tsan,$(VARIANT)),1,2) --timer
 check-unit: $(UNIT) $(FUZZ_REPLAY) $(B)/ckpt
 	$(PROVE) $(wildcard tests/*.t) $(UNIT) $(FUZZ_REPLAY)
 
-check-build: all $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
+check-build: all $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT) $(PRELOAD)) $(if $(HAVE_MPI),$(MPI_UNIT))
 
 check: check-build
 	tests/run $(B) fast

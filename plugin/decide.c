@@ -37,6 +37,8 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 		return say(reason, CK_END_NOTHING, "the run is complete");
 	if (end->at_limit || (end->loaded && end->state == CK_JOB_TIMEOUT))
 		return say(reason, CK_END_REQUEUE, "time limit");
+	if (end->loaded && end->state == CK_JOB_PREEMPTED)
+		return say(reason, CK_END_REQUEUE, "preempted");
 	if (end->exit_code == CK_EXIT_REQUEUE)
 		return say(reason, CK_END_REQUEUE, "exit code %d", CK_EXIT_REQUEUE);
 	if (end->exit_code == CK_EXIT_REFUSED)
@@ -52,16 +54,27 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 	return say(reason, CK_END_NOTHING, "the program ended by itself");
 }
 
+/* A crash too: Slurm may have ended the step. */
+static bool depends_on_slurm(const struct ck_end *end, enum ck_end_action action)
+{
+	if (end->loaded || end->forgotten || end->most == 0)
+		return false;
+	return action == CK_END_REQUEUE || action == CK_END_HOLD || action == CK_END_LOOK ||
+	       (action == CK_END_SAY && end->exit_code > 0 && !end->has_mark && !end->superseded);
+}
+
 /* REQUEUE: Slurm's state of the job does not forbid it. */
 static enum ck_end_action job_allows(const struct ck_end *end, char *reason)
 {
+	if (end->forgotten)
+		return say(reason, CK_END_SAY, "slurmctld does not know the job any more");
 	if (!end->loaded)
-		return say(reason, CK_END_SAY, "the job's state is not known");
+		return CK_END_REQUEUE;
 	if (end->state == CK_JOB_CANCELLED)
 		return say(reason, CK_END_SAY, "the job was cancelled");
 	if (end->state == CK_JOB_PENDING || end->restarts != end->restarts_noted ||
-	    end->start != end->start_noted)
-		return say(reason, CK_END_NOTHING, "the job is being requeued already");
+	    (end->start_noted && end->start != end->start_noted))
+		return say(reason, CK_END_WAIT, "the job is being requeued already");
 	if (end->state == CK_JOB_ENDED)
 		return say(reason, CK_END_SAY, "the job has ended");
 	return CK_END_REQUEUE;
@@ -72,7 +85,7 @@ static enum ck_end_action limits_allow(const struct ck_end *end, char *reason)
 {
 	if (end->most == 0)
 		return say(reason, CK_END_FORBID, "--ckpt-requeue=no");
-	if (!end->may_requeue)
+	if (end->loaded && !end->may_requeue)
 		return say(reason, CK_END_SAY, "the job was submitted with --no-requeue");
 	if (end->most > 0 && end->restarts >= (uint32_t)end->most)
 		return say(reason, CK_END_FORBID,
@@ -111,6 +124,8 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 			action = CK_END_RESUME_BY_HAND;
 		return say(reason, action, "%s", because);
 	}
+	if (depends_on_slurm(end, action))
+		return say(reason, CK_END_ASK, "slurmctld does not answer");
 	job = job_allows(end, reason);
 	if (job != CK_END_REQUEUE)
 		return job;

@@ -26,8 +26,9 @@ enum ck_job_state {
 	CK_JOB_RUNNING = 0,
 	CK_JOB_TIMEOUT,
 	CK_JOB_CANCELLED,
-	CK_JOB_PENDING, /* requeued by somebody else */
-	CK_JOB_ENDED    /* completed, failed, ... */
+	CK_JOB_PREEMPTED, /* by cancelling, not by requeueing it */
+	CK_JOB_PENDING,   /* requeued by somebody else */
+	CK_JOB_ENDED      /* completed, failed, ... */
 };
 
 /* Of a step that has failed: has it lost a node? */
@@ -40,9 +41,10 @@ enum ck_nodes {
 
 struct ck_end {
 	/* The job when the step began, and now. */
-	bool loaded; /* false: the job could not be looked up at the end */
+	bool loaded;    /* false: the job could not be looked up at the end, */
+	bool forgotten; /* since slurmctld knows no such job */
 	uint32_t restarts_noted, restarts;
-	int64_t start_noted, start;
+	int64_t start_noted, start; /* start_noted 0: not known */
 	enum ck_job_state state;
 	bool batch;       /* not salloc, not srun alone */
 	bool may_requeue; /* the job's Requeue flag */
@@ -71,6 +73,8 @@ enum ck_end_action {
 	CK_END_SAY,            /* not requeued, and the user should know why */
 	CK_END_FORBID,         /* the same, by a limit or the user's wish: nor is Slurm to */
 	CK_END_LOOK,           /* it failed: look at its nodes, then decide */
+	CK_END_ASK,            /* look the job up again: it matters, and slurmctld did not answer */
+	CK_END_WAIT,           /* it is requeued already: let no more of the script run */
 	CK_END_RESUME_BY_HAND, /* an interactive job with work left */
 	CK_END_REQUEUE,
 	CK_END_HOLD /* requeue it held: it made no progress */

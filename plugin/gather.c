@@ -21,14 +21,18 @@ static struct ck_job identity(const struct ck_watch *watch)
 static void gather_job(const struct ck_watch *watch, struct ck_gathered *out)
 {
 	struct ck_end *end = &out->end;
+	int rc;
 
 	end->restarts_noted = watch->start.restarts;
 	end->start_noted = watch->noted.start;
-	end->batch = watch->noted.batch;
+	end->batch = !watch->known || watch->noted.batch;
 	end->most = watch->most;
-	end->loaded = ck_jobinfo_load(watch->start.job_id, &out->job, NULL) == 0;
+	rc = ck_jobinfo_load(watch->start.job_id, &out->job, NULL);
+	end->loaded = rc == 0;
+	end->forgotten = rc == CK_ENOENT;
 	if (!end->loaded)
 		return;
+	end->batch = out->job.batch;
 	end->restarts = out->job.restarts;
 	end->start = out->job.start;
 	end->state = out->job.state;

@@ -14,6 +14,9 @@
 #define JOB_ID(info) ((info)->job_id)
 #endif
 
+/* From here on slurm_errno.h has what may happen on the way: sockets, authentication. */
+#define TRANSPORT_ERRORS_FROM 5000
+
 /* A job without a limit ends, for Slurm, a year from its start. */
 #define NO_LIMIT_SECONDS (300 * 86400)
 
@@ -27,6 +30,8 @@ static enum ck_job_state state_of(uint32_t job_state)
 		return CK_JOB_TIMEOUT;
 	case JOB_CANCELLED:
 		return CK_JOB_CANCELLED;
+	case JOB_PREEMPTED:
+		return CK_JOB_PREEMPTED;
 	case JOB_PENDING:
 		return CK_JOB_PENDING;
 	default:
@@ -51,6 +56,7 @@ static void copy(const job_info_t *info, struct ck_jobinfo *out)
 		.end = limited ? info->end_time : 0,
 		.preempted = info->preempt_time,
 		.state = state_of(info->job_state),
+		.completing = info->job_state & JOB_COMPLETING,
 		.batch = info->batch_flag != 0,
 		.may_requeue = info->requeue != 0,
 	};
@@ -104,7 +110,14 @@ static void print_id(const struct ck_jobinfo *job, char id[static 32])
 		snprintf(id, 32, "%u", job->het_job ? job->het_job : job->job_id);
 }
 
-/* `flags`: 0, or JOB_REQUEUE_HOLD. */
+/* slurmctld's own errors, but "not yet in charge"; the others are of the way to it. */
+static bool is_refusal(int errnum)
+{
+	return errnum >= ESLURM_INVALID_PARTITION_NAME && errnum < TRANSPORT_ERRORS_FROM &&
+	       errnum != ESLURM_IN_STANDBY_MODE;
+}
+
+/* `flags`: of scontrol's requeue and requeuehold. */
 static int requeue(const struct ck_jobinfo *job, uint32_t flags, struct ck_error *err)
 {
 	job_array_resp_msg_t *resp = NULL;
@@ -120,12 +133,19 @@ static int requeue(const struct ck_jobinfo *job, uint32_t flags, struct ck_error
 		slurm_free_job_array_resp(resp);
 	if (errnum == 0 || errnum == ESLURM_JOB_PENDING)
 		return 0;
-	return ck_fail(err, CK_EIO, "%s", slurm_strerror(errnum));
+	return ck_fail(err, is_refusal(errnum) ? CK_EREFUSED : CK_EIO, "%s",
+		       slurm_strerror(errnum));
+}
+
+/* scontrol's "requeue incomplete": slurmctld then passes over a job that was cancelled meanwhile. */
+static uint32_t only_if_running(const struct ck_jobinfo *job)
+{
+	return job->state == CK_JOB_RUNNING ? JOB_RUNNING : 0;
 }
 
 int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err)
 {
-	return requeue(job, 0, err);
+	return requeue(job, only_if_running(job), err);
 }
 
 static int update_job(const struct ck_jobinfo *job, job_desc_msg_t *update, struct ck_error *err)
@@ -169,7 +189,7 @@ int ck_jobinfo_forbid_requeue(const struct ck_jobinfo *job, struct ck_error *err
 int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err)
 {
 	set_comment(job, reason);
-	return requeue(job, JOB_REQUEUE_HOLD, err);
+	return requeue(job, only_if_running(job) | JOB_REQUEUE_HOLD, err);
 }
 
 #if VERSION_AT_LEAST(24, 5)

@@ -27,6 +27,7 @@ struct ck_jobinfo {
 	int64_t end;           /* 0: no limit */
 	int64_t preempted;     /* 0: not being preempted */
 	enum ck_job_state state;
+	bool completing; /* its processes are being ended */
 	bool batch;
 	bool may_requeue;
 	char name[CK_SHORT_TEXT];
@@ -38,13 +39,15 @@ int ck_jobinfo_load(uint32_t job_id, struct ck_jobinfo *out, struct ck_error *er
 
 /*
  * Requeue the job: an array element alone, a heterogeneous job through its leader. That it is
- * pending already is success. Returns 0 or CK_EIO.
+ * pending already is success. A job that was running when it was loaded, and is not any more (it was
+ * cancelled), is left alone, which is success too.
+ * Returns 0; CK_EREFUSED: Slurm will not; CK_EIO: no answer, it may have been heard or not.
  */
 int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err);
 
 /*
  * Requeue it held, with the reason as its comment (scontrol show job), until somebody releases it.
- * Returns 0 or CK_EIO.
+ * Returns as ck_jobinfo_requeue.
  */
 int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err);
 

@@ -33,8 +33,7 @@ static void look_at_job(struct vigil *vigil)
 
 	look->loaded = ck_jobinfo_load(watch->start.job_id, &job, NULL) == 0;
 	look->changed =
-		look->loaded && (job.state != CK_JOB_RUNNING || job.start != watch->noted.start ||
-				 job.restarts != watch->start.restarts);
+		look->loaded && (job.state != CK_JOB_RUNNING || !ck_watch_same_start(watch, &job));
 	look->steps_known = ck_nodeinfo_step(watch->start.job_id, watch->step_id, &look->listed,
 					     &list, NULL) == 0;
 	if (!list)

@@ -98,12 +98,13 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 {
 	struct ck_start *start = &watch->start;
 	struct ck_error err = CK_ERROR_INIT;
-	bool surprise, known;
+	bool surprise;
 	int rc;
 
 	start->opts = opts;
 	watch->most = opts->requeue;
-	known = ck_jobinfo_load(start->job_id, &watch->noted, NULL) == 0;
+	watch->known = ck_jobinfo_load(start->job_id, &watch->noted, NULL) == 0;
+	watch->noted.job_id = watch->known ? start->job_id : 0; /* ck_begin: all zero */
 	rc = ck_begin(start, &ck_plugin()->site, &watch->noted, environ, &surprise, &err);
 	if (!rc && surprise && !job_has.seal)
 		slurm_info("ckpt: checkpoints go to %s; --ckpt-dir or $SCRATCH change that",
@@ -118,7 +119,8 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 		return;
 	}
 	ck_start_env(start, ck_plugin_setenv, NULL);
-	if (known && !getenv(CK_ENV_SUPERVISED))
+	watch->noted.job_id = start->job_id;
+	if (!getenv(CK_ENV_SUPERVISED))
 		ck_watch_start(watch);
 }
 

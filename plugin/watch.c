@@ -4,35 +4,38 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gather.h"
 #include "lost.h"
+#include "outlive.h"
 #include "place.h"
+#include "say.h"
 
 /* How long before the time limit a job is requeued that has not stopped by itself. */
 #define LEAD_SECONDS 3
-/* After an accepted requeue Slurm kills us, at the latest after KillWait (30 s by default). */
-#define KILL_SECONDS 120
-#define BATCH_SECONDS 30
-#define REQUEUE_TRIES 3
+/* Pauses between questions to a slurmctld that does not answer. */
+#define ASK_FIRST_MS 1000
+#define ASK_MOST_MS 15000
 #define CMDLINE_BYTES 65536
 
 static struct {
 	struct ck_watch watch;
 	pid_t pid; /* children that srun forks inherit its exit handlers */
 	pid_t parent;
+	/* Held for the flags alone, never over a question to Slurm or to the file system. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	bool closing;     /* the exit handler has begun */
-	bool requeued;    /* accepted by Slurm */
-	bool batch_ended; /* by ending the batch script */
-	bool said;        /* why it is not requeued */
+	bool closing; /* the exit handler has begun */
+	bool busy;    /* the thread decides */
+	/* Of whoever decides, one after the other. */
+	bool requeued; /* accepted by Slurm, */
+	enum ck_requeuer by;
+	bool unfinished; /* requeued or not: the script must not take this step for done */
+	bool announced;  /* that, or why, it is requeued */
+	bool said;       /* why it is not requeued */
 	enum ck_nodes nodes;
 	char lost[CK_NODE_NAME];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
@@ -42,100 +45,6 @@ static void sleep_ms(long ms)
 	struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
 	nanosleep(&pause, NULL);
-}
-
-/* One line, with write(): stdio and Slurm's log may be closed already. */
-static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *fmt, ...)
-{
-	struct ck_buf line = CK_BUF_INIT;
-	char *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (!text)
-		return;
-	ck_buf_add_str(&line, "ckpt: ");
-	ck_buf_add_escaped(&line, text);
-	ck_buf_add_str(&line, "\n");
-	if (!line.failed && write(STDERR_FILENO, line.data, line.len) < 0)
-		sleep_ms(0); /* nobody is left to be told */
-	ck_buf_fini(&line);
-	free(text);
-}
-
-/*
- * The job is requeued and everything of it about to be killed: do not let the script go on. Once
- * our parent is dead nobody waits for us any more, and we may outlive the kill (mpirun's srun has
- * a process group of its own, which proctrack/pgid does not see).
- */
-static void wait_for_kill(void)
-{
-	for (int i = 0; i < KILL_SECONDS * 10; i++) {
-		if (getppid() != state.parent)
-			return;
-		/* A script that catches SIGTERM waits for us before it acts on it. */
-		if (state.batch_ended && i == BATCH_SECONDS * 10)
-			ck_jobinfo_signal_batch(&state.watch.noted, SIGKILL, NULL);
-		sleep_ms(100);
-	}
-	say("the job still runs %d s after it was requeued; going on", KILL_SECONDS);
-}
-
-static void requeue(const struct ck_jobinfo *job, bool held, const char *reason)
-{
-	struct ck_error err;
-	int rc = -1;
-
-	/* Said first: an accepted requeue may leave no time for it. */
-	say("%s: %s", held ? "requeueing, held" : "requeueing", reason);
-	if (held)
-		say("'scontrol release' lets the job try again");
-	state.batch_ended = !held && ck_jobinfo_grace_requeues(job) &&
-			    ck_jobinfo_signal_batch(job, SIGTERM, NULL) == 0;
-	if (state.batch_ended)
-		rc = 0;
-	for (int i = 0; rc && i < REQUEUE_TRIES; i++) {
-		if (i > 0)
-			sleep_ms(1000);
-		rc = held ? ck_jobinfo_requeue_held(job, reason, &err)
-			  : ck_jobinfo_requeue(job, &err);
-	}
-	if (rc)
-		say("not requeued: Slurm says: %s", err.text);
-	state.requeued = rc == 0;
-	state.said = true;
-}
-
-/* From 24.05 on Slurm requeues a job that ends in the grace time of a preemption, unless it may not. */
-static void forbid(struct ck_jobinfo *job)
-{
-	struct ck_error err;
-
-	if (!ck_jobinfo_grace_requeues(job))
-		return;
-	job->may_requeue = ck_jobinfo_forbid_requeue(job, &err) != 0;
-	if (job->may_requeue)
-		say("Slurm requeues the job, since it is being preempted: %s", err.text);
-	else
-		say("the job is set to Requeue=0, or Slurm would requeue it after the preemption");
-}
-
-static void say_not_requeued(const struct ck_gathered *seen, const char *reason)
-{
-	bool hint = seen->has_checkpoint && seen->end.exit_code > 0 && !seen->end.superseded;
-
-	if (hint && seen->end.loaded &&
-	    !seen->job.may_requeue) /* not even by hand, once it has ended */
-		say("not requeued: %s; submit it again with --ckpt-name=%s to resume", reason,
-		    state.watch.start.name);
-	else
-		say("not requeued: %s%s", reason,
-		    hint ? "; 'scontrol requeue' resumes the job" : "");
 }
 
 static void say_by_hand(const char *reason)
@@ -151,7 +60,8 @@ static void say_by_hand(const char *reason)
 		ck_place_command(args, (size_t)len, start->name, start->base, &command);
 	}
 	if (command.len && !command.failed)
-		say("%s; an interactive job is not requeued, to go on: %s", reason, command.data);
+		ck_say("%s; an interactive job is not requeued, to go on: %s", reason,
+		       command.data);
 	if (fd >= 0)
 		close(fd);
 	free(args);
@@ -173,7 +83,7 @@ static void wait_for_others(const struct ck_gathered *seen)
 		return;
 	while (ck_gather_other_step(&ck_io_posix, &state.watch, job.preempted != 0, &other)) {
 		if (!said)
-			say("waiting for step %" PRIu32 " before the job is requeued", other);
+			ck_say("waiting for step %" PRIu32 " before the job is requeued", other);
 		said = true;
 		sleep_ms(pause_ms);
 		pause_ms = pause_ms < 4000 ? pause_ms * 2 : pause_ms;
@@ -183,63 +93,166 @@ static void wait_for_others(const struct ck_gathered *seen)
 	}
 }
 
-static void say_line(const char *line)
+static bool wants_requeue(enum ck_end_action action)
 {
-	say("%s", line);
+	return action == CK_END_REQUEUE || action == CK_END_HOLD;
 }
 
-static void gather(int exit_code, struct ck_gathered *seen)
+/* Said first: an accepted requeue may leave no time for it. */
+static void announce(bool held, const char *reason)
+{
+	if (state.announced)
+		return;
+	ck_say("%s: %s", held ? "requeueing, held" : "requeueing", reason);
+	if (held)
+		ck_say("'scontrol release' lets the job try again");
+	state.announced = state.said = true;
+}
+
+/* Returns false when the request got no answer: it may have been heard or not. */
+static bool requeue(const struct ck_jobinfo *job, bool held, const char *reason)
+{
+	struct ck_error err;
+	int rc;
+
+	announce(held, reason);
+	state.unfinished = true;
+	state.by = CK_BY_REQUEST;
+	if (!held && ck_jobinfo_grace_requeues(job) &&
+	    ck_jobinfo_signal_batch(job, SIGTERM, NULL) == 0) {
+		state.by = CK_BY_SCRIPT;
+		rc = 0;
+	} else {
+		rc = held ? ck_jobinfo_requeue_held(job, reason, &err)
+			  : ck_jobinfo_requeue(job, &err);
+	}
+	if (rc == CK_EREFUSED)
+		ck_say("not requeued: Slurm says: %s", err.text);
+	state.requeued = rc == 0;
+	return rc == 0 || rc == CK_EREFUSED;
+}
+
+/* From 24.05 on Slurm requeues a job that ends in the grace time of a preemption, unless it may not. */
+static void forbid(struct ck_jobinfo *job)
+{
+	struct ck_error err;
+
+	if (!ck_jobinfo_grace_requeues(job))
+		return;
+	job->may_requeue = ck_jobinfo_forbid_requeue(job, &err) != 0;
+	if (job->may_requeue)
+		ck_say("Slurm requeues the job, since it is being preempted: %s", err.text);
+	else
+		ck_say("the job is set to Requeue=0, or Slurm would requeue it after the "
+		       "preemption");
+}
+
+static void say_not_requeued(const struct ck_gathered *seen, const char *reason)
+{
+	bool hint = seen->has_checkpoint && seen->end.exit_code > 0 && !seen->end.superseded;
+
+	if (hint && seen->end.loaded &&
+	    !seen->job.may_requeue) /* not even by hand, once it has ended */
+		ck_say("not requeued: %s; submit it again with --ckpt-name=%s to resume", reason,
+		       state.watch.start.name);
+	else
+		ck_say("not requeued: %s%s", reason,
+		       hint ? "; 'scontrol requeue' resumes the job" : "");
+}
+
+/* There is nothing to ask Slurm for. */
+static void tell(struct ck_gathered *seen, enum ck_end_action action, const char *reason)
+{
+	/* What was announced has not come about. */
+	bool news = !state.said || state.announced;
+
+	if (action == CK_END_RESUME_BY_HAND && seen->end.exit_code >= 0)
+		say_by_hand(reason);
+	if (action == CK_END_WAIT) {
+		state.requeued = state.unfinished = true;
+		if (!state.announced)
+			state.by = CK_BY_OTHERS;
+	}
+	if (action != CK_END_SAY && action != CK_END_FORBID)
+		return;
+	if (action == CK_END_FORBID && news)
+		forbid(&seen->job);
+	if (news)
+		say_not_requeued(seen, reason);
+	state.said = true;
+}
+
+static void say_line(const char *line)
+{
+	ck_say("%s", line);
+}
+
+/* Did the step fail because it lost a node? Slurm may requeue the job meanwhile. */
+static void look_for_lost(void)
+{
+	enum ck_nodes nodes = ck_lost_wait(&state.watch, say_line, state.lost);
+
+	state.nodes = nodes == CK_NODES_UNKNOWN ? CK_NODES_HEALTHY : nodes;
+}
+
+static enum ck_end_action look(int exit_code, struct ck_gathered *seen,
+			       char reason[static CK_END_REASON])
 {
 	ck_gather(&ck_io_posix, &state.watch, exit_code, seen);
 	seen->end.nodes = state.nodes;
 	seen->end.lost = state.lost;
+	return ck_end_decide(&seen->end, reason);
 }
 
-/* Did the step fail because it lost a node? Slurm may requeue the job meanwhile. */
-static enum ck_end_action look_for_lost(struct ck_gathered *seen, char reason[static CK_END_REASON])
+/* A failover of slurmctld takes two minutes. Nobody else gets these nodes before it is back. */
+static void pause_asking(long *pause_ms)
 {
-	enum ck_nodes nodes = ck_lost_wait(&state.watch, say_line, state.lost);
-	enum ck_end_action action;
-
-	state.nodes = nodes == CK_NODES_UNKNOWN ? CK_NODES_HEALTHY : nodes;
-	gather(seen->end.exit_code, seen);
-	action = ck_end_decide(&seen->end, reason);
-	/* Requeued by Slurm: no line of the script may run, as after a requeue of ours. */
-	if (nodes == CK_NODES_UNKNOWN && action == CK_END_NOTHING)
-		state.requeued = state.said = true;
-	return action;
+	if (*pause_ms == ASK_FIRST_MS)
+		ck_say("slurmctld does not answer; waiting for it, to know whether to requeue the "
+		       "job");
+	sleep_ms(*pause_ms);
+	*pause_ms = *pause_ms * 2 < ASK_MOST_MS ? *pause_ms * 2 : ASK_MOST_MS;
 }
 
-/* exit_code -1: the step runs, and the time limit is here. Called with the lock held. */
-static void decide(int exit_code)
+/*
+ * The job is looked up before each try: its owner may have cancelled it, and a request that got no
+ * answer may have been heard. exit_code -1: the step runs, and the time limit is here; then there is
+ * one try. Returns false when nothing is decided.
+ */
+static bool decide(int exit_code)
 {
+	long pause_ms = ASK_FIRST_MS;
+	bool waited = exit_code < 0;
 	char reason[CK_END_REASON];
 	struct ck_gathered seen;
 	enum ck_end_action action;
 
-	gather(exit_code, &seen);
-	action = ck_end_decide(&seen.end, reason);
-	if (action == CK_END_LOOK)
-		action = look_for_lost(&seen, reason);
-	if ((action == CK_END_REQUEUE || action == CK_END_HOLD) && exit_code >= 0) {
-		wait_for_others(&seen);
-		gather(exit_code, &seen);
-		action = ck_end_decide(&seen.end, reason);
+	for (;;) {
+		action = look(exit_code, &seen, reason);
+		if (action == CK_END_LOOK) {
+			look_for_lost();
+			continue;
+		}
+		if (wants_requeue(action) && !waited) {
+			wait_for_others(&seen);
+			waited = true;
+			continue;
+		}
+		if (action != CK_END_ASK && !wants_requeue(action)) {
+			tell(&seen, action, reason);
+			return true;
+		}
+		if (action != CK_END_ASK && requeue(&seen.job, action == CK_END_HOLD, reason))
+			return true;
+		if (exit_code < 0)
+			return false;
+		pause_asking(&pause_ms);
 	}
-	if (action == CK_END_FORBID && !state.said)
-		forbid(&seen.job);
-	if (action == CK_END_REQUEUE || action == CK_END_HOLD)
-		requeue(&seen.job, action == CK_END_HOLD, reason);
-	else if (action == CK_END_RESUME_BY_HAND && exit_code >= 0)
-		say_by_hand(reason);
-	else if ((action == CK_END_SAY || action == CK_END_FORBID) && !state.said)
-		say_not_requeued(&seen, reason);
-	if (action == CK_END_SAY || action == CK_END_FORBID)
-		state.said = true;
 }
 
 static void at_exit(int status, void *unused)
 {
+	int exit_code = status & 0xff;
 	sigset_t all;
 
 	(void)unused;
@@ -250,39 +263,72 @@ static void at_exit(int status, void *unused)
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_mutex_lock(&state.lock);
 	state.closing = true;
-	pthread_cond_signal(&state.wake);
-	if (!state.requeued)
-		decide(status & 0xff);
+	pthread_cond_broadcast(&state.wake);
+	while (state.busy)
+		pthread_cond_wait(&state.wake, &state.lock);
 	pthread_mutex_unlock(&state.lock);
-	if (state.requeued)
-		wait_for_kill();
+	if (!state.requeued)
+		decide(exit_code);
+	while (state.requeued && ck_outlive(&state.watch, state.by, state.parent) == CK_FORGOTTEN) {
+		state.requeued = false;
+		decide(exit_code);
+	}
+	/* A script that goes on must not take it for done: srun ./train && touch DONE */
+	if (state.unfinished && exit_code == 0)
+		_exit(CK_EXIT_REQUEUE);
+}
+
+/* Until that second. Returns false when the exit handler has begun. */
+static bool sleep_until(int64_t second)
+{
+	struct timespec until = {.tv_sec = second};
+	bool closing;
+
+	pthread_mutex_lock(&state.lock);
+	while (!state.closing && time(NULL) < second)
+		pthread_cond_timedwait(&state.wake, &state.lock, &until);
+	closing = state.closing;
+	pthread_mutex_unlock(&state.lock);
+	return !closing;
+}
+
+/* As decide(), by the thread: the exit handler waits for it, or it leaves all to that. */
+static bool decide_at_limit(void)
+{
+	bool closing, done;
+
+	pthread_mutex_lock(&state.lock);
+	closing = state.closing;
+	state.busy = !closing;
+	pthread_mutex_unlock(&state.lock);
+	if (closing)
+		return true;
+	done = decide(-1);
+	pthread_mutex_lock(&state.lock);
+	state.busy = false;
+	pthread_cond_broadcast(&state.wake);
+	pthread_mutex_unlock(&state.lock);
+	return done;
 }
 
 /* Sleep until shortly before the time limit, which may be moved meanwhile; then decide. */
 static void *at_limit(void *unused)
 {
 	struct ck_jobinfo job = state.watch.noted;
-	struct timespec until = {.tv_sec = job.end - LEAD_SECONDS};
+	int64_t due = job.end - LEAD_SECONDS;
 
 	(void)unused;
-	pthread_mutex_lock(&state.lock);
-	while (!state.closing && job.end) {
-		if (time(NULL) < until.tv_sec) {
-			pthread_cond_timedwait(&state.wake, &state.lock, &until);
-			continue;
-		}
-		until.tv_sec = time(NULL) + 1;
+	while (sleep_until(due)) {
+		due = time(NULL) + 1;
 		if (ck_jobinfo_load(job.job_id, &job, NULL))
 			continue; /* ask again */
-		if (job.end - LEAD_SECONDS > time(NULL)) {
-			until.tv_sec = job.end - LEAD_SECONDS;
-			continue;
-		}
-		if (job.end)
-			decide(-1);
-		break;
+		if (job.end == 0)
+			break;
+		if (job.end - LEAD_SECONDS > time(NULL))
+			due = job.end - LEAD_SECONDS;
+		else if (decide_at_limit())
+			break;
 	}
-	pthread_mutex_unlock(&state.lock);
 	return NULL;
 }
 
@@ -310,6 +356,13 @@ void ck_watch_start(const struct ck_watch *watch)
 	state.watch.began = time(NULL);
 	if (on_exit(at_exit, NULL))
 		return;
-	if (watch->noted.batch && watch->noted.end && watch->most != 0)
+	/* A job that could not be looked up may have a limit. */
+	if (watch->most != 0 && (!watch->known || (watch->noted.batch && watch->noted.end)))
 		start_thread();
+}
+
+bool ck_watch_same_start(const struct ck_watch *watch, const struct ck_jobinfo *job)
+{
+	return job->restarts == watch->start.restarts &&
+	       (!watch->known || job->start == watch->noted.start);
 }

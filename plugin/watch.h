@@ -15,12 +15,16 @@
 struct ck_watch {
 	struct ck_start start; /* opened; its opts are not used */
 	uint32_t step_id;
-	struct ck_jobinfo noted; /* the job when the step began */
+	bool known;              /* slurmctld answered when the step began */
+	struct ck_jobinfo noted; /* the job then; else its id alone */
 	int32_t most;            /* --ckpt-requeue */
 	int64_t began;           /* when; set by ck_watch_start */
 };
 
 /* Watch this process's step from now on. Copies. Once per process: later calls do nothing. */
 void ck_watch_start(const struct ck_watch *watch);
+
+/* Is the job, as it is now, still in the start in which the step began? */
+bool ck_watch_same_start(const struct ck_watch *watch, const struct ck_jobinfo *job);
 
 #endif
