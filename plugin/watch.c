@@ -1,6 +1,5 @@
 #include "watch.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "gather.h"
+#include "io.h"
 #include "lost.h"
 #include "outlive.h"
 #include "place.h"
@@ -50,21 +50,15 @@ static void sleep_ms(long ms)
 static void say_by_hand(const char *reason)
 {
 	const struct ck_start *start = &state.watch.start;
-	struct ck_buf command = CK_BUF_INIT;
-	char *args = malloc(CMDLINE_BYTES);
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t len = args && fd >= 0 ? read(fd, args, CMDLINE_BYTES - 1) : -1;
+	struct ck_buf args = CK_BUF_INIT, command = CK_BUF_INIT;
 
-	if (len > 0) {
-		args[len] = '\0';
-		ck_place_command(args, (size_t)len, start->name, start->base, &command);
-	}
+	if (!ck_io_read_stream(&ck_io_posix, "/proc/self/cmdline", CMDLINE_BYTES, &args, NULL) &&
+	    args.len)
+		ck_place_command(args.data, args.len, start->name, start->base, &command);
 	if (command.len && !command.failed)
 		ck_say("%s; an interactive job is not requeued, to go on: %s", reason,
 		       command.data);
-	if (fd >= 0)
-		close(fd);
-	free(args);
+	ck_buf_fini(&args);
 	ck_buf_fini(&command);
 }
 

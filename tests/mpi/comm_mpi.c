@@ -183,7 +183,8 @@ static void run_silent(int which, int silent)
 	char name[128];
 
 	snprintf(name, sizeof(name), "%s, rank %d is silent", comm_silent_name(which), silent);
-	if (ck_mpi_comm_new(MPI_COMM_WORLD, &table, NULL) || ck_comm_init(&comm, &table, 600, NULL))
+	if (ck_mpi_comm_new(MPI_COMM_WORLD, &table, NULL) ||
+	    ck_comm_init(&comm, &table, 1000, NULL))
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	if (world_rank != silent)
 		comm_case_silent(&comm, which, silent, &report);
@@ -200,9 +201,9 @@ static void test_collectives(void)
 	for (int i = 0; i < comm_ncases; i++)
 		run_case(&comm_cases[i], PATIENT_MS);
 	run_case(&mixed, PATIENT_MS);
-	run_case(&busy, 600);
+	run_case(&busy, 1500);
 	for (int i = 0; world_size > 1 && i < comm_nmisfits; i++)
-		run_case(&comm_misfits[i], 600);
+		run_case(&comm_misfits[i], PATIENT_MS);
 	for (int i = 0; world_size > 1 && i < comm_nsilent; i++)
 		run_silent(i, (i + 1) % world_size);
 }
