@@ -226,30 +226,6 @@ int ck_generations_load(const struct ck_io *io, const char *dir, uint64_t **out,
 	return 0;
 }
 
-static uint64_t highest_of(const struct ck_names *names)
-{
-	uint64_t generation, highest = 0;
-
-	for (size_t i = 0; i < names->count; i++)
-		if (ck_is_generation(names->names[i], &generation) && generation > highest)
-			highest = generation;
-	return highest;
-}
-
-int ck_generation_highest(const struct ck_io *io, const char *dir, uint64_t *out,
-			  struct ck_error *err)
-{
-	struct ck_names names;
-	int rc;
-
-	rc = ck_dirfile_list(io, dir, &names, err);
-	if (rc)
-		return rc;
-	*out = highest_of(&names);
-	ck_names_fini(&names);
-	return 0;
-}
-
 int ck_claim_store(const struct ck_io *io, const char *dir, const struct ck_claim *claim,
 		   struct ck_error *err)
 {
@@ -306,17 +282,23 @@ static int next_generation(const struct ck_io *io, const char *dir, uint64_t *ou
 	return 0;
 }
 
-/* The first number from `from` on that nobody has: mkdir decides between claimants. */
-static int make_generation(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
+static int make_generation(const struct ck_io *io, const char *dir, uint64_t generation,
 			   struct ck_error *err)
 {
 	char path[PATH_MAX];
+	int rc = ck_dirfile_generation(path, dir, generation, err);
+
+	return rc ? rc : ck_io_mkdir(io, path, err);
+}
+
+/* The first number from `from` on that nobody has: mkdir decides between claimants. */
+static int make_first_free(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
+			   struct ck_error *err)
+{
 	int rc;
 
 	for (uint64_t n = from; n <= CK_STEP_MAX; n++) {
-		rc = ck_dirfile_generation(path, dir, n, err);
-		if (!rc)
-			rc = ck_io_mkdir(io, path, err);
+		rc = make_generation(io, dir, n, err);
 		if (!rc)
 			*out = n;
 		if (rc != CK_EEXIST)
@@ -334,22 +316,16 @@ static void give_back(const struct ck_io *io, const char *dir, uint64_t generati
 		ck_io_remove_tree(io, path, NULL);
 }
 
-int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
-		  struct ck_error *err)
+/* Write the claim into the generation that we have made. */
+static int sign(const struct ck_io *io, const char *dir, uint64_t generation,
+		struct ck_claim *claim, struct ck_error *err)
 {
-	uint64_t next, generation = 0;
 	struct ck_claim taken = *claim;
-	int rc;
+	int rc = ck_random_hex(taken.nonce, CK_RUN_ID_HEX / 2, err);
 
-	rc = next_generation(io, dir, &next, err);
-	if (!rc)
-		rc = ck_random_hex(taken.nonce, CK_RUN_ID_HEX / 2, err);
-	if (!rc)
-		rc = make_generation(io, dir, next, &generation, err);
-	if (rc)
-		return rc;
 	taken.generation = generation;
-	rc = ck_claim_store(io, dir, &taken, err);
+	if (!rc)
+		rc = ck_claim_store(io, dir, &taken, err);
 	if (!rc)
 		rc = ck_dirfile_sync(io, dir, err);
 	if (rc)
@@ -357,6 +333,35 @@ int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *clai
 	else
 		*claim = taken;
 	return rc;
+}
+
+int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
+		  struct ck_error *err)
+{
+	uint64_t next, generation = 0;
+	int rc;
+
+	rc = next_generation(io, dir, &next, err);
+	if (!rc)
+		rc = make_first_free(io, dir, next, &generation, err);
+	return rc ? rc : sign(io, dir, generation, claim, err);
+}
+
+int ck_claim_take_after(const struct ck_io *io, const char *dir, uint64_t after,
+			struct ck_claim *claim, struct ck_error *err)
+{
+	uint64_t next, highest;
+	int rc;
+
+	/* In this order: whoever claims between the two is seen, or has taken our number. */
+	rc = next_generation(io, dir, &next, err);
+	if (!rc)
+		rc = ck_generation_highest(io, dir, &highest, err);
+	if (!rc && highest > after)
+		rc = ck_fail(err, CK_EEXIST, "%s: generation %" PRIu64 " has come", dir, highest);
+	if (!rc)
+		rc = make_generation(io, dir, next, err);
+	return rc ? rc : sign(io, dir, next, claim, err);
 }
 
 int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
@@ -371,88 +376,5 @@ int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,
 	if (!rc)
 		rc = ck_claim_parse(path, text.data, text.len, out, err);
 	ck_buf_fini(&text);
-	return rc;
-}
-
-/* Is there a directory of this generation, with a claim in it that ought to be read? */
-static bool is_claimed(const struct ck_io *io, const char *dir, uint64_t generation)
-{
-	char path[PATH_MAX];
-
-	return ck_dirfile_generation(path, dir, generation, NULL) || !ck_io_is_no_dir(io, path);
-}
-
-int ck_owner_load(const struct ck_io *io, const char *dir, struct ck_claim *out,
-		  struct ck_error *err)
-{
-	uint64_t *generations;
-	size_t count;
-	int rc;
-
-	rc = ck_generations_load(io, dir, &generations, &count, err);
-	if (rc)
-		return rc;
-	rc = ck_fail(err, CK_ENOENT, "%s: no program has opened this run yet", dir);
-	for (size_t i = 0; i < count && rc == CK_ENOENT; i++)
-		if (is_claimed(io, dir, generations[i]))
-			rc = ck_claim_load(io, dir, generations[i], out, err);
-	free(generations);
-	return rc;
-}
-
-int ck_owner_ask(const struct ck_io *io, const char *dir, struct ck_claim *out, bool *found,
-		 struct ck_error *err)
-{
-	struct ck_error why = CK_ERROR_INIT;
-	int rc = ck_owner_load(io, dir, out, &why);
-
-	*found = rc == 0;
-	if (!rc || rc == CK_ENOENT)
-		return 0;
-	return ck_fail(
-		err, CK_EREFUSED,
-		"%s: who holds this run cannot be told (%s): when nobody does, take over with "
-		"--ckpt-takeover",
-		dir, why.text);
-}
-
-static int check_highest(const char *dir, uint64_t highest, uint64_t generation,
-			 struct ck_error *err)
-{
-	if (highest > generation)
-		return ck_fail(err, CK_EFENCED,
-			       "%s: generation %" PRIu64 " has taken over this run, this program "
-			       "holds generation %" PRIu64 " (see .gen-%" PRIu64 "/%s)",
-			       dir, highest, generation, highest, CK_CLAIM_FILE);
-	if (highest < generation)
-		return ck_fail(err, CK_EIO, "%s: .gen-%" PRIu64 ", our claim, is gone", dir,
-			       generation);
-	return 0;
-}
-
-int ck_owner_check(const struct ck_io *io, const char *dir, uint64_t generation,
-		   struct ck_error *err)
-{
-	uint64_t highest;
-	int rc;
-
-	rc = ck_generation_highest(io, dir, &highest, err);
-	return rc ? rc : check_highest(dir, highest, generation, err);
-}
-
-int ck_owner_list(const struct ck_io *io, const char *dir, uint64_t generation,
-		  struct ck_names *out, struct ck_error *err)
-{
-	struct ck_names names;
-	int rc;
-
-	rc = ck_dirfile_list(io, dir, &names, err);
-	if (rc)
-		return rc;
-	rc = check_highest(dir, highest_of(&names), generation, err);
-	if (rc)
-		ck_names_fini(&names);
-	else
-		*out = names;
 	return rc;
 }

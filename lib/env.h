@@ -24,6 +24,10 @@
 #define CK_ENV_WORLD "SLURM_CKPT_WORLD"             /* any, fixed */
 #define CK_ENV_STAGING "SLURM_CKPT_STAGING"         /* auto, off, bytes such as "2147483648B" */
 #define CK_ENV_TAKEOVER "SLURM_CKPT_TAKEOVER"       /* 1: supersede an owner that seems to run */
+/* Newest claim when srun looked who owns the run, 0: none; nobody held it then. */
+#define CK_ENV_GENERATION "SLURM_CKPT_GENERATION"
+#define CK_ENV_FIRST \
+	"SLURM_CKPT_FIRST" /* 1: Slurm counts restarts, but none of them has run the job's script */
 #define CK_ENV_KEEP_EVERY \
 	"SLURM_CKPT_KEEP_EVERY" /* steps: pin the first checkpoint at or after each */
 

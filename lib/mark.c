@@ -19,6 +19,7 @@ static const char *const want_words[] = {
 	[CK_WANT_REQUEUE] = "requeue",
 	[CK_WANT_STOP] = "stop",
 	[CK_WANT_HOLD] = "hold",
+	[CK_WANT_REFUSE] = "refuse",
 };
 
 static int parse_want(const char *where, const cJSON *tree, enum ck_want *out, struct ck_error *err)
@@ -35,8 +36,8 @@ static int parse_want(const char *where, const cJSON *tree, enum ck_want *out, s
 			return 0;
 		}
 	}
-	return ck_fail(err, CK_EFORMAT, "%s: want: '%s' is none of requeue, stop and hold", where,
-		       text);
+	return ck_fail(err, CK_EFORMAT, "%s: want: '%s' is none of requeue, stop, hold and refuse",
+		       where, text);
 }
 
 int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_mark *out,
@@ -95,15 +96,44 @@ int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_erro
 	return ck_field_finish(out, &text, rc, err);
 }
 
-int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
-		  const struct ck_mark *mark, struct ck_error *err)
+static int store(const struct ck_io *io, const char *dir, uint64_t generation, const char *name,
+		 const struct ck_mark *mark, struct ck_error *err)
 {
 	struct ck_buf text = CK_BUF_INIT;
 	int rc;
 
 	rc = ck_mark_print(mark, &text, err);
 	if (!rc)
-		rc = ck_dirfile_store_of(io, dir, generation, CK_MARK_FILE, &text, err);
+		rc = ck_dirfile_store_of(io, dir, generation, name, &text, err);
+	ck_buf_fini(&text);
+	return rc;
+}
+
+int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
+		  const struct ck_mark *mark, struct ck_error *err)
+{
+	return store(io, dir, generation, CK_MARK_FILE, mark, err);
+}
+
+int ck_refusal_store(const struct ck_io *io, const char *dir, uint64_t generation,
+		     const struct ck_mark *mark, struct ck_error *err)
+{
+	struct ck_mark refusal = *mark;
+
+	refusal.want = CK_WANT_REFUSE;
+	return store(io, dir, generation, CK_REFUSAL_FILE, &refusal, err);
+}
+
+static int load(const struct ck_io *io, const char *dir, uint64_t generation, const char *name,
+		struct ck_mark *out, struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	char path[PATH_MAX];
+	int rc;
+
+	rc = ck_dirfile_read_of(io, dir, generation, name, MARK_FILE_MAX, path, &text, err);
+	if (!rc)
+		rc = ck_mark_parse(path, text.data, text.len, out, err);
 	ck_buf_fini(&text);
 	return rc;
 }
@@ -111,15 +141,24 @@ int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
 int ck_mark_load(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_mark *out,
 		 struct ck_error *err)
 {
-	struct ck_buf text = CK_BUF_INIT;
-	char path[PATH_MAX];
+	return load(io, dir, generation, CK_MARK_FILE, out, err);
+}
+
+/* The refusal or the mark of a generation, if it is this step's. */
+static int find_in(const struct ck_io *io, const char *dir, uint64_t generation,
+		   const struct ck_job *job, struct ck_mark *out, struct ck_error *err)
+{
+	struct ck_mark mark;
 	int rc;
 
-	rc = ck_dirfile_read_of(io, dir, generation, CK_MARK_FILE, MARK_FILE_MAX, path, &text, err);
-	if (!rc)
-		rc = ck_mark_parse(path, text.data, text.len, out, err);
-	ck_buf_fini(&text);
-	return rc;
+	if (load(io, dir, generation, CK_REFUSAL_FILE, out, NULL) == 0 &&
+	    ck_job_equal(&out->job, job))
+		return 0;
+	rc = ck_mark_load(io, dir, generation, &mark, err);
+	if (rc)
+		return rc;
+	*out = mark;
+	return ck_job_equal(&mark.job, job) ? 0 : ck_fail(err, CK_ENOENT, "another step's");
 }
 
 /*
@@ -140,9 +179,9 @@ int ck_mark_find(const struct ck_io *io, const char *dir, const struct ck_job *j
 	rc = ck_fail(&first, CK_ENOENT, "%s: no mark of job %s, restart %" PRIu64 ", step %s", dir,
 		     job->job_id, job->restart_count, job->step_id);
 	for (size_t i = 0; i < count; i++) {
-		int got = ck_mark_load(io, dir, generations[i], &mark, &why);
+		int got = find_in(io, dir, generations[i], job, &mark, &why);
 
-		if (!got && ck_job_equal(&mark.job, job)) {
+		if (!got) {
 			*out = mark;
 			free(generations);
 			return 0;

@@ -18,6 +18,7 @@
 #define CK_SAVE_FILE "save.json"
 #define CK_CLAIM_FILE "claim.json"
 #define CK_MARK_FILE "mark.json"
+#define CK_REFUSAL_FILE "refusal.json"
 #define CK_EVENTS_FILE "events.jsonl"
 /* Requests to the running owner; it removes them when it has taken note. */
 #define CK_REQUEST_STOP ".request-stop"

@@ -97,6 +97,18 @@ int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_e
 int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
 		  struct ck_error *err);
 /*
+ * The same for who has looked up to generation `after` (ck_owner_wait) and found nobody there: CK_EEXIST when
+ * somebody else has made one above it, which is to be looked at first. The run is as before then.
+ */
+int ck_claim_take_after(const struct ck_io *io, const char *dir, uint64_t after,
+			struct ck_claim *claim, struct ck_error *err);
+/*
+ * The highest generation, 0 if none, once it has its claim: one that is being claimed has none yet. Waits for that
+ * at most CK_CLAIM_SECONDS; then its claimant is dead. Returns 0; CK_ENOENT (no such directory); CK_EIO; CK_ENOMEM.
+ */
+#define CK_CLAIM_SECONDS 3
+int ck_owner_wait(const struct ck_io *io, const char *dir, uint64_t *out, struct ck_error *err);
+/*
  * Replace claim.json of our own generation. Returns 0; CK_EFENCED: a newer one has taken over, and swept away what
  * was under way; CK_ENOENT; CK_EFORMAT; CK_EIO; CK_ENOMEM.
  */
@@ -141,7 +153,13 @@ int ck_owner_list(const struct ck_io *io, const char *dir, uint64_t generation,
 		  struct ck_names *out, struct ck_error *err);
 
 /* What the runtime wants to happen to the job when its step ends: .gen-<n>/mark.json. */
-enum ck_want { CK_WANT_REQUEUE = 0, CK_WANT_STOP = 1, CK_WANT_HOLD = 2, CK_WANTS };
+enum ck_want {
+	CK_WANT_REQUEUE = 0,
+	CK_WANT_STOP = 1,
+	CK_WANT_HOLD = 2,
+	CK_WANT_REFUSE = 3, /* only of ck_refusal_store */
+	CK_WANTS
+};
 
 struct ck_mark {
 	enum ck_want want;
@@ -158,11 +176,17 @@ int ck_mark_parse(const char *where, const char *text, size_t bytes, struct ck_m
 int ck_mark_print(const struct ck_mark *mark, struct ck_buf *out, struct ck_error *err);
 int ck_mark_store(const struct ck_io *io, const char *dir, uint64_t generation,
 		  const struct ck_mark *mark, struct ck_error *err);
+/*
+ * The step is started in a wrong way, and starting it again would not help: .gen-<n>/refusal.json, which outranks the
+ * mark. By one who was refused, beside the owner, who knows nothing of it. `mark`: as above, its `want` is set here.
+ */
+int ck_refusal_store(const struct ck_io *io, const char *dir, uint64_t generation,
+		     const struct ck_mark *mark, struct ck_error *err);
 /* The mark of a generation. Returns 0; CK_ENOENT; CK_EFORMAT; CK_EIO; CK_ENOMEM. */
 int ck_mark_load(const struct ck_io *io, const char *dir, uint64_t generation, struct ck_mark *out,
 		 struct ck_error *err);
 /*
- * The mark of a job step: the first one, from the highest generation down, that names cluster,
+ * The mark of a job step, a refusal before others: the first one, from the highest generation down, that names cluster,
  * job_id, restart_count and step_id of `job`. Returns 0; CK_ENOENT: none; CK_EIO or CK_EFORMAT:
  * none fits, and one could not be read.
  */

@@ -24,6 +24,9 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 {
 	if (end->superseded && !end->has_mark)
 		return say(reason, CK_END_SAY, "another job has taken over this run");
+	if (end->has_mark && end->want == CK_WANT_REFUSE)
+		return end->complete ? say(reason, CK_END_NOTHING, "the run is complete")
+				     : say(reason, CK_END_SAY, "%s", end->mark_reason);
 	if (end->has_mark && end->want == CK_WANT_STOP)
 		return say(reason, CK_END_FORBID, "%s, saved at step %" PRIu64, end->mark_reason,
 			   end->mark_step);

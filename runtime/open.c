@@ -10,9 +10,11 @@
 
 #include "commit.h"
 #include "dirfile.h"
+#include "enter.h"
 #include "env.h"
 #include "handle.h"
 #include "parse.h"
+#include "rival.h"
 #include "save.h"
 #include "signals.h"
 #include "takeover.h"
@@ -61,82 +63,6 @@ static int agree_settings(ckpt *ck, const struct ckpt_options *options, struct c
 	return rc;
 }
 
-/* Rank 0: no run.json. May we make one? */
-static int may_begin(const ckpt *ck, const struct ck_error *missing, struct ck_error *err)
-{
-	const struct ck_settings *set = &ck->set;
-	struct ck_names names = {0};
-	int rc = ck_io_list(ck->io, set->dir, &names, NULL);
-	size_t count = names.count;
-
-	ck_names_fini(&names);
-	if (rc == CK_ENOENT && set->job.restart_count > 0)
-		return ck_fail(
-			err, CK_EREFUSED,
-			"%s: is missing, but this job has run before: is the file system mounted? "
-			"To start over, create the empty directory",
-			set->dir);
-	if (!rc && count > 0 && set->job.restart_count > 0)
-		return ck_fail(err, CK_EREFUSED,
-			       "%s: this job has run before, but there is no " CK_RUN_FILE
-			       " (%s). To start over, empty the directory",
-			       set->dir, missing->text);
-	return 0;
-}
-
-/* The same number may come again when a cluster's job ids are reset. */
-static int is_our_job(const ckpt *ck, struct ck_error *err)
-{
-	const struct ck_settings *set = &ck->set;
-	char theirs[32], ours[32];
-
-	if (!*set->job.job_id || !set->submit_time || !ck->run.submit_time ||
-	    strcmp(ck->run.job_id, set->job.job_id) != 0 ||
-	    strcmp(ck->run.cluster, set->job.cluster) != 0 ||
-	    ck->run.submit_time == set->submit_time)
-		return 0;
-	return ck_fail(
-		err, CK_EREFUSED,
-		"%s: belongs to job %s submitted %s, this is job %s submitted %s: give it another "
-		"--ckpt-name, or remove the old run",
-		set->dir, ck->run.job_id, ck_format_time(ck->run.submit_time, theirs),
-		set->job.job_id, ck_format_time(set->submit_time, ours));
-}
-
-/* Rank 0: the run's file, made if this is the first time. */
-static int open_run(ckpt *ck, struct ck_error *err)
-{
-	struct ck_catalog catalog = {0};
-	struct ck_error missing = CK_ERROR_INIT;
-	int rc = ck_run_load(ck->io, ck->set.dir, &ck->run, &missing);
-
-	if (!rc)
-		return is_our_job(ck, err);
-	if (rc == CK_EFORMAT)
-		return ck_fail(err, rc,
-			       "%s: restore that file, or move the directory away to start over",
-			       missing.text);
-	if (rc != CK_ENOENT) {
-		*err = missing;
-		return rc;
-	}
-	if ((rc = may_begin(ck, &missing, err)))
-		return rc;
-	if (ck_catalog_load(ck->io, ck->set.dir, &catalog, NULL) == 0 && catalog.count)
-		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: has %zu checkpoint%s, but no " CK_RUN_FILE
-			     ": restore that file, or move the directory away to start over",
-			     ck->set.dir, catalog.count, ck_plural(catalog.count));
-	ck_catalog_fini(&catalog);
-	if (rc)
-		return rc;
-	strcpy(ck->run.name, ck->set.name);
-	strcpy(ck->run.cluster, ck->set.job.cluster);
-	strcpy(ck->run.job_id, ck->set.job.job_id);
-	ck->run.submit_time = ck->set.submit_time;
-	return ck_run_create(ck->io, ck->set.dir, &ck->run, err);
-}
-
 /* Rank 0: what dead generations left: complete saves are published, the rest is put out of the way. */
 static void salvage(ckpt *ck)
 {
@@ -165,37 +91,6 @@ static void sweep(void *arg)
 		 NULL); /* what stays is tried again by the next */
 }
 
-/*
- * Rank 0: does the present owner still run? Under Slurm the plugin has looked before the step began; here
- * processes of this host are looked at. Another handle of this process is nobody else's to see.
- */
-static int may_supersede(ckpt *ck, struct ck_error *err)
-{
-	const struct ck_claim *ours = &ck->claim;
-	struct ck_claim owner;
-	bool found;
-	int rc;
-
-	if (ck->set.takeover)
-		return 0;
-	rc = ck_owner_ask(ck->io, ck->set.dir, &owner, &found, err);
-	if (rc || !found)
-		return rc;
-	if (ck_signals_used() && ck_owner_is_us(ck->io, &owner, ours))
-		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: is open already in this process (generation %" PRIu64
-			     "): ckpt_close that handle first, or take over with "
-			     "ckpt_options.takeover",
-			     ck->set.dir, owner.generation);
-	else if (ck_owner_seems_alive(ck->io, &owner, ours))
-		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
-			     "): end it first, or take over with --ckpt-takeover",
-			     ck->set.dir, owner.pid, owner.host, owner.generation);
-	ck_claim_fini(&owner);
-	return rc;
-}
-
 /* Rank 0: a generation of our own. */
 static int claim(ckpt *ck, struct ck_error *err)
 {
@@ -206,9 +101,7 @@ static int claim(ckpt *ck, struct ck_error *err)
 	c->submit_time = ck->set.submit_time;
 	c->world_size = (uint32_t)ck->comm.table.size;
 	ck_claim_sign(ck->io, c);
-	rc = may_supersede(ck, err);
-	if (!rc)
-		rc = ck_claim_take(ck->io, ck->set.dir, c, err);
+	rc = ck_rival_claim(ck, err);
 	if (rc)
 		return rc;
 	ck->generation = c->generation;
@@ -292,13 +185,12 @@ static int share_claim(ckpt *ck, struct ck_error *err)
 /* Collective. */
 static int open_directory(ckpt *ck, struct ck_error *err)
 {
-	int rc = 0;
+	int rc = ck_enter_run(ck, err);
 
-	if (ck_is_root(ck)) {
-		rc = open_run(ck, err);
-		if (!rc)
-			rc = claim(ck, err);
-	}
+	if (rc)
+		return rc;
+	if (ck_is_root(ck))
+		rc = claim(ck, err);
 	if ((rc = ck_comm_agree(&ck->comm, rc, err)) || (rc = share_claim(ck, err)))
 		return rc;
 	if (ck->set.staging.mode == CK_STAGING_AUTO &&

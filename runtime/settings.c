@@ -147,6 +147,32 @@ static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *o
 	return load_every(get, sealed, options, &out->every, err);
 }
 
+/* What the plugin has seen when this step began. */
+static int load_seen(ck_getenv get, struct ck_settings *out, struct ck_error *err)
+{
+	const char *run_id = or_empty(get(CK_ENV_RUN_ID));
+	size_t len = strlen(run_id);
+
+	if (len && (len != CK_RUN_ID_HEX || run_id[strspn(run_id, "0123456789abcdef")]))
+		return ck_fail(err, CK_EARG, CK_ENV_RUN_ID ": %.40s: not %d hex digits", run_id,
+			       CK_RUN_ID_HEX);
+	strcpy(out->run_id, run_id);
+	out->first = get(CK_ENV_FIRST) != NULL;
+	out->looked = get(CK_ENV_GENERATION) != NULL;
+	return load_u64(get, CK_ENV_GENERATION, 0, CK_STEP_MAX, 0, &out->generation, err);
+}
+
+/* 0: Slurm does not tell. */
+static uint32_t count_tasks(ck_getenv get)
+{
+	uint64_t n;
+
+	return ck_parse_u64("SLURM_STEP_NUM_TASKS", get("SLURM_STEP_NUM_TASKS"), 1, UINT32_MAX, &n,
+			    NULL)
+		       ? 0
+		       : (uint32_t)n;
+}
+
 static int fail_word(const char *what, const char *text, const char *const *words,
 		     struct ck_error *err)
 {
@@ -332,6 +358,9 @@ int ck_settings_load(ck_getenv get, const struct ckpt_options *options, struct c
 			       s.stop_signals, err)) ||
 	    (rc = load_signals("ckpt_options.save_signals", options->save_signals, save,
 			       s.save_signals, err)))
+		return rc;
+	s.tasks = count_tasks(get);
+	if (sealed && !options->dir && (rc = load_seen(get, &s, err)))
 		return rc;
 	if (dir) {
 		s.off = false;

@@ -39,6 +39,12 @@ struct ck_settings {
 	bool takeover;       /* supersede an owner that seems to run */
 	uint64_t keep_every; /* steps; 0: none */
 	enum ck_sha sha;     /* who computes SHA-256 */
+	char run_id[CK_RUN_ID_HEX +
+		    1];      /* of the run that the plugin has found or made; "" not known */
+	bool first;          /* restarts are counted, but none has run the job's script */
+	bool looked;         /* by srun, who has the run: */
+	uint64_t generation; /* ... the owner of this one, and of all before, is gone */
+	uint32_t tasks;      /* of this step; 0 not known */
 	uint64_t timeout_ms; /* how long a rank may be silent */
 	struct ck_job job;
 	int stop_signals[CK_SIGNALS_MAX];

@@ -116,16 +116,31 @@ static bool runs(const struct ck_io *io, const struct ck_claim *owner)
 	return alive;
 }
 
-bool ck_owner_is_gone(const struct ck_io *io, const struct ck_claim *owner, const char *host)
+/* Of a claim on this host: is its process dead, as far as can be told? */
+static bool is_dead(const struct ck_io *io, const struct ck_claim *owner)
 {
-	if (owner->ended)
-		return true;
-	if (*owner->job.job_id || strcmp(owner->host, host) != 0 || owner->pid < 2 ||
-	    owner->pid > INT_MAX)
+	if (owner->pid < 2 || owner->pid > INT_MAX)
 		return false;
 	if (kill((pid_t)owner->pid, 0) < 0 && errno == ESRCH)
 		return true;
 	return is_in_proc(io, owner->pid) && !runs(io, owner);
+}
+
+bool ck_owner_is_gone(const struct ck_io *io, const struct ck_claim *owner, const char *host)
+{
+	if (owner->ended)
+		return true;
+	return !*owner->job.job_id && strcmp(owner->host, host) == 0 && is_dead(io, owner);
+}
+
+enum ck_process ck_owner_process(const struct ck_io *io, const struct ck_claim *owner,
+				 const struct ck_claim *ours)
+{
+	if (strcmp(owner->host, ours->host) != 0)
+		return CK_PROCESS_UNKNOWN;
+	if (owner->pid == ours->pid || is_dead(io, owner))
+		return CK_PROCESS_GONE;
+	return runs(io, owner) ? CK_PROCESS_RUNS : CK_PROCESS_UNKNOWN;
 }
 
 bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,

@@ -16,6 +16,15 @@
  */
 void ck_claim_sign(const struct ck_io *io, struct ck_claim *claim);
 
+enum ck_process { CK_PROCESS_UNKNOWN = 0, CK_PROCESS_RUNS, CK_PROCESS_GONE };
+
+/*
+ * The process of a claim: on another host nothing can be told of it. One that is ours is gone, too: whoever has a run
+ * open asks ck_owner_is_us first.
+ */
+enum ck_process ck_owner_process(const struct ck_io *io, const struct ck_claim *owner,
+				 const struct ck_claim *ours);
+
 /*
  * True when the owner's claim was not ended, was made by another process of this host, and that very process
  * still runs: no zombie, and not begun after the claim (then its number was given to another; by its start and the boot

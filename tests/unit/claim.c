@@ -182,6 +182,41 @@ static void test_take_failures(void)
 	is_u64(claim.generation, 3, "gets it");
 }
 
+/* Who has looked claims only what he has seen. */
+static void test_take_after(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_claim claim = {.time = 1764448670};
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_io_fault *fault;
+	uint64_t seen = 9;
+
+	is_int(ck_owner_wait(&ck_io_posix, in_dir(dir, "none"), &seen, &err), CK_ENOENT,
+	       "no directory");
+	is_int(ck_owner_wait(&ck_io_posix, dir, &seen, &err), 0, "nobody yet");
+	is_u64(seen, 0, "... is generation 0");
+	is_int(ck_claim_take_after(&ck_io_posix, dir, seen, &claim, &err), 0, "the first claim");
+	is_u64(claim.generation, 1, "is generation 1");
+	is_int(ck_claim_take_after(&ck_io_posix, dir, seen, &claim, &err), CK_EEXIST,
+	       "who has not seen that");
+	ok(!exists_in(dir, ".gen-2"), "... leaves nothing");
+	is_int(ck_io_fault_new(&fault, &ck_io_posix, "mkdir:.gen-2:errno=EEXIST", &err), 0,
+	       "fault");
+	is_int(ck_claim_take_after(ck_io_fault_io(fault), dir, 1, &claim, &err), CK_EEXIST,
+	       "who comes second");
+	ck_io_fault_free(fault);
+	is_int(ck_owner_wait(&ck_io_posix, dir, &seen, &err), 0, "looking again");
+	is_int(ck_claim_take_after(&ck_io_posix, dir, seen, &claim, &err), 0, "the next claim");
+	is_u64(claim.generation, 2, "is generation 2");
+	mkdir(in_dir(dir, ".gen-7"), 0777);
+	is_int(ck_owner_wait(&ck_io_posix, dir, &seen, &err), 0, "a claimant that died");
+	is_u64(seen, 7, "... is not waited for for ever");
+	put_file(in_dir(dir, "step-0000000001.g9"), "");
+	is_int(ck_claim_take_after(&ck_io_posix, dir, seen, &claim, &err), 0,
+	       "a checkpoint whose generation is gone");
+	is_u64(claim.generation, 10, "... has its number kept");
+}
+
 /* Each call of a claim fails in turn: nothing may stay that fences the owner. */
 static void test_nothing_left(void)
 {
@@ -348,6 +383,7 @@ int main(void)
 	test_print();
 	test_take();
 	test_take_failures();
+	test_take_after();
 	test_nothing_left();
 	test_owner_load();
 	test_owner();

@@ -22,7 +22,7 @@ static const struct {
 	{"version 0", "{\"schema_version\": 0}", "m: schema_version is 0, this program reads 1"},
 	{"want missing", "{\"schema_version\": 1}", "m: want: missing"},
 	{"want unknown", "{\"schema_version\": 1, \"want\": \"pause\"}",
-	 "m: want: 'pause' is none of requeue, stop and hold"},
+	 "m: want: 'pause' is none of requeue, stop, hold and refuse"},
 	{"no job", "{\"schema_version\": 1, \"want\": \"stop\"}", "m: job: missing"},
 	{"a job without id",
 	 "{\"schema_version\": 1, \"want\": \"stop\", \"job\": {\"cluster\": \"\"}}",
