@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 /* sbatch's own limit for a script is 4 MiB; its #SBATCH lines stand in front. */
 #define SCRIPT_BYTES (1 << 20)
 #define ARGS_MAX 4096
+/* A job that waits for longer than this is not told a failed launch from a start any more. */
+#define TOKEN_SECONDS (180 * 86400)
 
 extern char **environ;
 
@@ -26,6 +29,12 @@ static struct {
 	bool doubt;           /* the script could not be looked at */
 	bool says_requeue, says_open_mode;
 } arranged;
+
+/* A token, see token.h. */
+static struct {
+	pid_t pid; /* who left it; 0: none was left */
+	char token[PATH_MAX];
+} left;
 
 static bool begins(const char *text, const char *with)
 {
@@ -191,6 +200,44 @@ static void say_arranged(void)
 			arranged.says_open_mode ? "" : " --open-mode=append");
 }
 
+/* A submission that Slurm refuses needs none. */
+static void drop_token(int status, void *unused)
+{
+	(void)unused;
+	if (status && getpid() == left.pid)
+		rmdir(left.token);
+}
+
+/*
+ * So that a launch that fails is not taken for a start, see token.h. Where none can be left (the
+ * directory is not there on this machine, say), Slurm's count has to do.
+ */
+static void leave_token(spank_t spank, const char *dir, bool private_base)
+{
+	if (left.pid || !arranged.is_sbatch || strcmp(dir, "") == 0)
+		return;
+	if (ck_start_make_base(&ck_io_posix, dir, private_base, NULL) ||
+	    ck_token_make(&ck_io_posix, dir, left.token, NULL))
+		return;
+	left.pid = getpid();
+	on_exit(drop_token, NULL);
+	spank_job_control_setenv(spank, CK_TOKEN, left.token, 1);
+	ck_token_sweep(&ck_io_posix, dir, time(NULL) - TOKEN_SECONDS);
+}
+
+/* Where the runs of this job will lie, as far as that is known before it has an id. */
+static int site_dir(char dir[static PATH_MAX], struct ck_error *err)
+{
+	const struct passwd *user = getpwuid(getuid());
+	const struct ck_site_words words = {
+		.user = user ? user->pw_name : "unknown",
+		.uid = getuid(),
+		.job_name = "",
+	};
+
+	return ck_site_trunk(&ck_plugin()->site, &words, dir, err);
+}
+
 /* The directory as the job needs it: absolute, and chosen where $SCRATCH has the user's value. */
 static int forward_dir(spank_t spank, const struct ck_opts *opts, struct ck_error *err)
 {
@@ -198,8 +245,12 @@ static int forward_dir(spank_t spank, const struct ck_opts *opts, struct ck_erro
 	bool surprise;
 	int rc;
 
-	if (!ck_opts_has(opts, CK_OPT_DIR) && ck_plugin()->site.root[0])
-		return 0; /* the site's; made of words that only the job knows */
+	if (!ck_opts_has(opts, CK_OPT_DIR) && ck_plugin()->site.root[0]) {
+		/* Not handed on: it is made of words that only the job knows. */
+		if (site_dir(dir, NULL) == 0)
+			leave_token(spank, dir, true);
+		return 0;
+	}
 	if (!getcwd(cwd, sizeof(cwd)))
 		return ck_fail_errno(err, errno, "current directory");
 	rc = ck_place_base(opts, getenv("SCRATCH"), cwd, dir, &surprise, err);
@@ -208,6 +259,7 @@ static int forward_dir(spank_t spank, const struct ck_opts *opts, struct ck_erro
 	if (surprise)
 		slurm_info("ckpt: checkpoints go to %s; --ckpt-dir or $SCRATCH change that", dir);
 	ck_spankopts_forward(spank, CK_OPT_DIR, dir);
+	leave_token(spank, dir, false);
 	return 0;
 }
 
@@ -229,6 +281,7 @@ void ck_alloc_post_opt(spank_t spank)
 			ck_spankopts_forward(spank, CK_OPT_CKPT, "off");
 		return;
 	}
+	unsetenv(CK_ENV_RESTARTS); /* of the job that we are called from, if any */
 	ck_spankopts_forward(spank, CK_OPT_CKPT, "on");
 	if (ck_spankopts_bad() || forward_dir(spank, &opts, &err)) {
 		slurm_error("ckpt: %s", ck_spankopts_bad() ? ck_spankopts_bad() : err.text);

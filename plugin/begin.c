@@ -37,6 +37,21 @@ static const char *text_or(char *const *env, const char *name, const char *other
 	return text ? text : otherwise;
 }
 
+/*
+ * Which start this is. The environment knows it: slurmctld may be at the next one already. But Slurm
+ * sets nothing in a first start, so what is there then is of a job from within which this one was
+ * submitted; slurmctld never counts less than the job's own environment.
+ */
+static uint32_t count_restarts(const struct ck_start *start, const struct ck_jobinfo *job,
+			       char *const *env)
+{
+	uint32_t told = (uint32_t)number(env, CK_ENV_RESTARTS, UINT32_MAX);
+
+	if (job->job_id == 0)
+		return told;
+	return start->outside || told > job->restarts ? job->restarts : told;
+}
+
 static void fill(struct ck_start *start, const struct ck_jobinfo *job, char *const *env)
 {
 	bool loaded = job->job_id != 0;
@@ -49,8 +64,7 @@ static void fill(struct ck_start *start, const struct ck_jobinfo *job, char *con
 		start->array_job = (uint32_t)number(env, "SLURM_ARRAY_JOB_ID", UINT32_MAX);
 		start->array_task = (uint32_t)number(env, "SLURM_ARRAY_TASK_ID", UINT32_MAX);
 	}
-	/* Which start this is the environment knows; slurmctld may be at the next one already. */
-	start->restarts = (uint32_t)number(env, "SLURM_RESTART_COUNT", UINT32_MAX);
+	start->restarts = count_restarts(start, job, env);
 	start->end = loaded ? job->end : (int64_t)number(env, "SLURM_JOB_END_TIME", INT64_MAX);
 	start->submit = (int64_t)number(env, CK_ENV_SUBMITTED, INT64_MAX);
 	if (start->submit == 0 && start->restarts == 0)
@@ -65,6 +79,13 @@ static const char *user_name(char *const *env)
 	return name ? name : user ? user->pw_name : "unknown";
 }
 
+static void take_token(struct ck_start *start, char *const *env)
+{
+	ck_token_take(&start->token, ck_begin_getenv(env, CK_ENV_TOKEN), start->base);
+	start->token.in_array = start->array_job != 0;
+	start->token.element = start->array_task;
+}
+
 int ck_begin(struct ck_start *start, const struct ck_site *site, const struct ck_jobinfo *job,
 	     char *const *env, bool *surprise, struct ck_error *err)
 {
@@ -74,28 +95,37 @@ int ck_begin(struct ck_start *start, const struct ck_site *site, const struct ck
 		.job_name = text_or(env, "SLURM_JOB_NAME", job->name),
 	};
 	char cwd[PATH_MAX];
+	int rc;
 
 	*surprise = false;
 	fill(start, job, env);
 	words.array_job = start->array_job ? start->array_job : start->job_id;
 	words.array_task = start->array_job ? start->array_task : 0;
+	start->shared = site->shared;
+	start->literal = ck_site_literal(site);
 	start->private_base = !ck_opts_has(start->opts, CK_OPT_DIR) && site->root[0];
 	if (start->private_base) {
 		words.user = user_name(env);
-		return ck_site_root(site, &words, start->base, err);
+		rc = ck_site_root(site, &words, start->base, err);
+	} else if (getcwd(cwd, sizeof(cwd))) {
+		rc = ck_place_base(start->opts, ck_begin_getenv(env, "SCRATCH"), cwd, start->base,
+				   surprise, err);
+	} else {
+		rc = ck_fail_errno(err, errno, "current directory");
 	}
-	if (!getcwd(cwd, sizeof(cwd)))
-		return ck_fail_errno(err, errno, "current directory");
-	return ck_place_base(start->opts, ck_begin_getenv(env, "SCRATCH"), cwd, start->base,
-			     surprise, err);
+	if (!rc && !start->outside)
+		take_token(start, env);
+	return rc;
 }
 
-void ck_begin_job_run(struct ck_start *start, const char *seal, const char *run)
+void ck_begin_job_run(struct ck_start *start, const char *seal, const char *run, const char *first)
 {
 	char own[CK_SEAL_BYTES];
 
-	if (seal && run && strcmp(seal, ck_start_seal(start, own)) == 0)
-		snprintf(start->job_run, sizeof(start->job_run), "%s", run);
+	if (!seal || !run || strcmp(seal, ck_start_seal(start, own)) != 0)
+		return;
+	snprintf(start->job_run, sizeof(start->job_run), "%s", run);
+	start->first = first != NULL;
 }
 
 char *ck_begin_refusal(const struct ck_start *start, const char *text,

@@ -14,7 +14,7 @@ const char *ck_begin_getenv(char *const *env, const char *name);
 
 /*
  * Fill what `start` needs before ck_start_open.
- *   start    in: job_id and opts
+ *   start    in: job_id, opts and outside
  *   job      from ck_jobinfo_load; all zero when slurmctld did not answer
  *   surprise out: the directory is one that nobody has named
  * Returns 0; CK_EARG, CK_EIO: no directory can be made out.
@@ -22,8 +22,11 @@ const char *ck_begin_getenv(char *const *env, const char *name);
 int ck_begin(struct ck_start *start, const struct ck_site *site, const struct ck_jobinfo *job,
 	     char *const *env, bool *surprise, struct ck_error *err);
 
-/* The job's run as the batch script's environment has it, if that is sealed for this start. */
-void ck_begin_job_run(struct ck_start *start, const char *seal, const char *run);
+/*
+ * What the batch script's environment has, if that is sealed for this start: the job's run, and
+ * whether this is the first start of its script (CK_ENV_FIRST).
+ */
+void ck_begin_job_run(struct ck_start *start, const char *seal, const char *run, const char *first);
 
 /* "<seal> <text>" for CK_ENV_REFUSED. */
 #define CK_REFUSED_BYTES (CK_SEAL_BYTES + CK_ERROR_TEXT + 2)

@@ -101,6 +101,31 @@ int ck_jobinfo_load(uint32_t job_id, struct ck_jobinfo *out, struct ck_error *er
 	return rc ? ck_fail(err, rc, "job information: no job %u", job_id) : 0;
 }
 
+int ck_jobinfo_cluster(char out[static CK_SHORT_TEXT], struct ck_error *err)
+{
+	slurm_conf_t *conf = NULL;
+	const char *name;
+
+	if (slurm_load_ctl_conf(0, &conf))
+		return fail("configuration", slurm_get_errno(), err);
+	name = conf->cluster_name ? conf->cluster_name : "";
+	snprintf(out, CK_SHORT_TEXT, "%s", name);
+	slurm_free_ctl_conf(conf);
+	return *out ? 0 : ck_fail(err, CK_EIO, "configuration: the cluster has no name");
+}
+
+bool ck_jobinfo_hides_others(void)
+{
+	slurm_conf_t *conf = NULL;
+	bool hides;
+
+	if (slurm_load_ctl_conf(0, &conf))
+		return true;
+	hides = conf->private_data & PRIVATE_DATA_JOBS;
+	slurm_free_ctl_conf(conf);
+	return hides;
+}
+
 /* An array element by its own name: the id of the last one names the whole array. */
 static void print_id(const struct ck_jobinfo *job, char id[static 32])
 {

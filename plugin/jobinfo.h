@@ -37,6 +37,12 @@ struct ck_jobinfo {
 /* Returns 0; CK_ENOENT: no such job; CK_EIO: slurmctld did not answer (text: Slurm's words). */
 int ck_jobinfo_load(uint32_t job_id, struct ck_jobinfo *out, struct ck_error *err);
 
+/* The cluster's name, where the environment does not tell it. Returns 0 or CK_EIO. */
+int ck_jobinfo_cluster(char out[static CK_SHORT_TEXT], struct ck_error *err);
+
+/* Are other users' jobs not shown to this one (PrivateData=jobs)? True when that is not known. */
+bool ck_jobinfo_hides_others(void);
+
 /*
  * Requeue the job: an array element alone, a heterogeneous job through its leader. That it is
  * pending already is success. A job that was running when it was loaded, and is not any more (it was

@@ -51,6 +51,9 @@ void ck_spankopts_defaults_done(void);
 /* Is checkpointing on: --ckpt if given, else any other option, else the site's default. */
 bool ck_spankopts_on(void);
 
+/* Was any option given for this very command, or for its job: more than a default of somebody's. */
+bool ck_spankopts_asked(void);
+
 /* First option whose value is no good: its text, else NULL. */
 const char *ck_spankopts_bad(void);
 

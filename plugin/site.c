@@ -41,6 +41,15 @@ static int set_default(struct ck_site *site, const char *what, const char *text,
 	return 0;
 }
 
+static int set_shared(struct ck_site *site, const char *what, const char *text,
+		      struct ck_error *err)
+{
+	if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+		return ck_fail(err, CK_EARG, "%s: %s: yes or no is wanted", what, text);
+	site->shared = strcmp(text, "yes") == 0;
+	return 0;
+}
+
 int ck_site_arg(struct ck_site *site, const char *arg, struct ck_error *err)
 {
 	static const char *const where = "plugstack.conf: ";
@@ -56,12 +65,15 @@ int ck_site_arg(struct ck_site *site, const char *arg, struct ck_error *err)
 		return set_root(site, what, value, err);
 	if (strncmp(arg, "default=", 8) == 0)
 		return set_default(site, what, value, err);
+	if (strncmp(arg, "shared=", 7) == 0)
+		return set_shared(site, what, value, err);
 	if (strncmp(arg, "every=", 6) == 0)
 		return ck_opts_set(&site->opts, CK_OPT_EVERY, what, value, err);
 	if (strncmp(arg, "keep=", 5) == 0)
 		return ck_opts_set(&site->opts, CK_OPT_KEEP, what, value, err);
 	return ck_fail(err, CK_EARG,
-		       "%s: no such argument; there are root, default, every and keep", what);
+		       "%s: no such argument; there are root, default, shared, every and keep",
+		       what);
 }
 
 /* A job's name may hold anything: here it becomes one component of a path. */
@@ -105,13 +117,14 @@ static void print_word(char letter, const struct ck_site_words *words, char *out
 	}
 }
 
-int ck_site_root(const struct ck_site *site, const struct ck_site_words *words,
-		 char out[static PATH_MAX], struct ck_error *err)
+/* The first `bytes` bytes of root=, with their letters replaced. */
+static int expand(const struct ck_site *site, size_t bytes, const struct ck_site_words *words,
+		  char out[static PATH_MAX], struct ck_error *err)
 {
 	char root[PATH_MAX], word[256];
 	size_t len = 0;
 
-	for (const char *p = site->root; *p; p++) {
+	for (const char *p = site->root; p < site->root + bytes; p++) {
 		if (*p == '%')
 			print_word(*++p, words, word, sizeof(word));
 		else
@@ -126,4 +139,35 @@ int ck_site_root(const struct ck_site *site, const struct ck_site_words *words,
 	root[len] = '\0';
 	memcpy(out, root, len + 1);
 	return 0;
+}
+
+int ck_site_root(const struct ck_site *site, const struct ck_site_words *words,
+		 char out[static PATH_MAX], struct ck_error *err)
+{
+	return expand(site, strlen(site->root), words, out, err);
+}
+
+/* Bytes of root= before the '/' of the first component that has one of these letters. */
+static size_t leading(const struct ck_site *site, const char *letters)
+{
+	const char *p = strchr(site->root, '%');
+
+	while (p && !strchr(letters, p[1]))
+		p = strchr(p + 2, '%');
+	if (!p)
+		return strlen(site->root);
+	while (p > site->root && *p != '/')
+		p--;
+	return (size_t)(p - site->root);
+}
+
+int ck_site_trunk(const struct ck_site *site, const struct ck_site_words *words,
+		  char out[static PATH_MAX], struct ck_error *err)
+{
+	return expand(site, leading(site, "jxAa"), words, out, err);
+}
+
+size_t ck_site_literal(const struct ck_site *site)
+{
+	return leading(site, LETTERS);
 }

@@ -12,6 +12,7 @@
 
 struct ck_site {
 	bool on;             /* default=on|off: jobs without --ckpt */
+	bool shared;         /* shared=yes|no: groups may continue one another's runs */
 	char root[PATH_MAX]; /* root=: where runs lie without --ckpt-dir; "" when not given */
 	struct ck_opts opts; /* every= and keep= */
 };
@@ -38,5 +39,18 @@ struct ck_site_words {
 /* root= with its letters replaced, %% as %. Returns 0; CK_EARG when it becomes too long. */
 int ck_site_root(const struct ck_site *site, const struct ck_site_words *words,
 		 char out[static PATH_MAX], struct ck_error *err);
+
+/*
+ * The leading directories of root= that are the same for all jobs of a user, "" when there are none:
+ * up to the first component with %j, %x, %A or %a.
+ */
+int ck_site_trunk(const struct ck_site *site, const struct ck_site_words *words,
+		  char out[static PATH_MAX], struct ck_error *err);
+
+/*
+ * How many bytes of root= the administrator has named letter by letter: up to the '/' before the
+ * first component with a letter in it, or to the end. What follows is made by users.
+ */
+size_t ck_site_literal(const struct ck_site *site);
 
 #endif

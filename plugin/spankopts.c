@@ -165,6 +165,17 @@ bool ck_spankopts_on(void)
 	return plugin->site.on;
 }
 
+bool ck_spankopts_asked(void)
+{
+	const struct ck_plugin *plugin = ck_plugin();
+
+	for (int opt = 0; opt < CK_OPT_COUNT; opt++) {
+		if (plugin->arrived[opt].calls > plugin->arrived[opt].from_env)
+			return true;
+	}
+	return false;
+}
+
 const char *ck_spankopts_bad(void)
 {
 	for (int opt = 0; opt < CK_OPT_COUNT; opt++) {

@@ -2,9 +2,11 @@
 #include <slurm/spank.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "begin.h"
+#include "dirfile.h"
 #include "env.h"
 #include "inuse.h"
 #include "plugin.h"
@@ -12,11 +14,22 @@
 
 /* The job's own settings, as its batch script has them. */
 static struct {
-	char *seal, *run;
+	uint64_t id; /* of the job that srun was called in; 0: in none */
+	char *seal, *run, *first;
 } job_has;
+
+/* Before srun sets it to the job that it finds or makes. */
+static void note_job(void)
+{
+	const char *id = getenv("SLURM_JOB_ID");
+
+	if (ck_parse_u64("SLURM_JOB_ID", id, 1, UINT32_MAX, &job_has.id, NULL))
+		job_has.id = 0;
+}
 
 void ck_srun_init(void)
 {
+	note_job();
 	ck_spankopts_defaults("SRUN");
 }
 
@@ -43,6 +56,7 @@ void ck_srun_post_opt(void)
 		return; /* whatever is there is not ours */
 	job_has.seal = copy_or_null(getenv(CK_ENV_SEAL));
 	job_has.run = copy_or_null(getenv(CK_ENV_DIR));
+	job_has.first = copy_or_null(getenv(CK_ENV_FIRST));
 	ck_start_env_clear(ck_plugin_setenv, NULL);
 	if (!on) /* told from a node where the plugin is missing */
 		setenv(CK_ENV_OFF, "1", 1);
@@ -56,60 +70,114 @@ static void refuse(const struct ck_start *start, const struct ck_error *err)
 	setenv(CK_ENV_REFUSED, ck_begin_refusal(start, err->text, text), 1);
 }
 
-/* Is the run in use? Then the step must not begin: two writers would undo each other's work. */
-static int check_owner(const struct ck_watch *watch, const struct ck_opts *opts,
-		       struct ck_error *err)
+/* Is the claim another user's, whose jobs we may not be shown? What cannot be told, may be so. */
+static bool may_be_hidden(const char *run, const struct ck_claim *claim)
 {
-	const struct ck_start *start = &watch->start;
+	char dir[PATH_MAX];
+	struct stat st;
+
+	if (ck_dirfile_generation(dir, run, claim->generation, NULL) ||
+	    ck_io_posix.ops->lstat(&ck_io_posix, dir, &st))
+		return true;
+	return st.st_uid != geteuid() && ck_jobinfo_hides_others();
+}
+
+/* Ask slurmctld about the claim's job; `why`: what it says when it does not know. */
+static void ask(struct ck_owner *owner, const char *run, uint32_t steps[static CK_STEPS_MAX],
+		struct ck_error *why)
+{
+	uint32_t id = ck_owner_job(owner->claim);
+	struct ck_jobinfo job = {.job_id = 0};
+	int rc = ck_jobinfo_load(id, &job, why);
+
+	owner->state = job.state;
+	owner->owner_restarts = job.restarts;
+	owner->steps = steps;
+	if (rc == CK_ENOENT)
+		owner->answer =
+			may_be_hidden(run, owner->claim) ? CK_ANSWER_HIDDEN : CK_ANSWER_NO_JOB;
+	else if (rc)
+		owner->answer = CK_ANSWER_NONE;
+	else if (ck_jobinfo_steps(id, steps, &owner->nsteps, NULL) == 0)
+		owner->steps_known = owner->nsteps < CK_STEPS_MAX;
+	else
+		owner->nsteps = 0;
+}
+
+/*
+ * Is the run in use? Then the step must not begin: two writers would undo each other's work. Who opens
+ * it after this look is for the library to see; it is told how far we have looked.
+ */
+static int check_owner(struct ck_watch *watch, const struct ck_opts *opts, struct ck_error *err)
+{
+	struct ck_start *start = &watch->start;
+	struct ck_error why = CK_ERROR_INIT;
 	uint32_t steps[CK_STEPS_MAX];
 	struct ck_claim claim;
-	struct ck_jobinfo job = {.job_id = 0};
-	struct ck_owner owner = {.claim = &claim, .cluster = start->cluster, .steps = steps};
+	struct ck_owner owner = {.claim = &claim, .cluster = start->cluster};
 	bool found;
 	int rc;
 
 	if (opts->takeover)
 		return 0;
 	rc = ck_owner_ask(&ck_io_posix, start->run, &claim, &found, err);
-	if (rc || !found)
+	if (rc)
 		return rc;
+	start->looked = true;
+	if (!found)
+		return 0;
+	start->generation = claim.generation;
 	owner.job_id = start->job_id;
 	owner.restarts = start->restarts;
 	owner.step_id = watch->step_id;
-	if (ck_owner_job(&claim)) {
-		owner.loaded = ck_jobinfo_load(ck_owner_job(&claim), &job, NULL) == 0;
-		owner.state = job.state;
-		owner.owner_restarts = job.restarts;
-		if (ck_jobinfo_steps(ck_owner_job(&claim), steps, &owner.nsteps, NULL))
-			owner.nsteps = 0;
-	}
-	if (ck_owner_runs(&owner))
-		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: is in use by step %s of job %s, which runs on %s: wait for it, "
-			     "cancel it, or "
-			     "take over with --ckpt-takeover",
-			     start->run, *claim.job.step_id ? claim.job.step_id : "?",
-			     claim.job.job_id, claim.host);
+	if (ck_owner_job(&claim))
+		ask(&owner, start->run, steps, &why);
+	rc = ck_owner_refuse(&owner, start->run, why.text, err);
 	ck_claim_fini(&claim);
 	return rc;
+}
+
+/*
+ * Was this srun sent into a job that others have made (srun --jobid)? It knows nothing of that job's
+ * directory and name, and a default is no wish to have a run beside the job's. One that makes its own
+ * job is in no job either; its step is the first, and it is no batch job.
+ */
+static bool is_visitor(const struct ck_watch *watch)
+{
+	return watch->start.outside && (watch->noted.batch || watch->step_id > 0);
+}
+
+/* Slurm sets it in jobs only, and where srun makes one; the tasks need it too. */
+static void set_cluster(void)
+{
+	char name[CK_SHORT_TEXT];
+
+	if (!getenv("SLURM_CLUSTER_NAME") && ck_jobinfo_cluster(name, NULL) == 0)
+		setenv("SLURM_CLUSTER_NAME", name, 1);
 }
 
 static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 {
 	struct ck_start *start = &watch->start;
 	struct ck_error err = CK_ERROR_INIT;
-	bool surprise;
+	bool surprise, foreign_count;
 	int rc;
 
 	start->opts = opts;
+	start->outside = job_has.id != start->job_id;
 	watch->most = opts->requeue;
 	watch->known = ck_jobinfo_load(start->job_id, &watch->noted, NULL) == 0;
 	watch->noted.job_id = watch->known ? start->job_id : 0; /* ck_begin: all zero */
+	if (is_visitor(watch) && !ck_spankopts_asked()) {
+		setenv(CK_ENV_OFF, "1", 1);
+		return;
+	}
+	set_cluster();
 	rc = ck_begin(start, &ck_plugin()->site, &watch->noted, environ, &surprise, &err);
 	if (!rc && surprise && !job_has.seal)
 		slurm_info("ckpt: checkpoints go to %s; --ckpt-dir or $SCRATCH change that",
 			   start->base);
-	ck_begin_job_run(start, job_has.seal, job_has.run);
+	ck_begin_job_run(start, job_has.seal, job_has.run, job_has.first);
 	if (!rc)
 		rc = ck_start_open(&ck_io_posix, start, &err);
 	if (!rc)
@@ -118,7 +186,11 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 		refuse(start, &err);
 		return;
 	}
+	/* In a job submitted without --ckpt. srun has its copy of the environment by now: it can be changed only. */
+	foreign_count = start->restarts == 0 && getenv(CK_ENV_RESTARTS);
 	ck_start_env(start, ck_plugin_setenv, NULL);
+	if (foreign_count)
+		setenv(CK_ENV_RESTARTS, "0", 1);
 	watch->noted.job_id = start->job_id;
 	if (!getenv(CK_ENV_SUPERVISED))
 		ck_watch_start(watch);

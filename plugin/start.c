@@ -7,6 +7,7 @@
 
 #include "catalog.h"
 #include "env.h"
+#include "trust.h"
 
 static int make_name(struct ck_start *start, struct ck_error *err)
 {
@@ -27,8 +28,9 @@ static int make_name(struct ck_start *start, struct ck_error *err)
 	return 0;
 }
 
-/* mkdir -p for the user alone: a site's root= lies where other users can look in. */
-static int make_private(const struct ck_io *io, const char *dir, struct ck_error *err)
+/* mkdir -p, for the user alone below a site's root=, where other users can look in. */
+int ck_start_make_base(const struct ck_io *io, const char *dir, bool private_base,
+		       struct ck_error *err)
 {
 	char path[PATH_MAX];
 	size_t len = strlen(dir);
@@ -41,7 +43,7 @@ static int make_private(const struct ck_io *io, const char *dir, struct ck_error
 			continue;
 		path[i] = '\0';
 		/* What exists may answer EROFS or EACCES too: what comes after tells. */
-		if (io->ops->mkdir(io, path, 0700) && errno == ENOSPC)
+		if (io->ops->mkdir(io, path, private_base ? 0700 : 0777) && errno == ENOSPC)
 			return ck_fail_errno(err, errno, "%s: mkdir", path);
 		path[i] = dir[i];
 	}
@@ -70,7 +72,7 @@ static int may_create(const struct ck_io *io, const struct ck_start *start, stru
 	size_t count;
 	int rc;
 
-	if (start->restarts == 0)
+	if (start->restarts == 0 || start->first)
 		return 0;
 	rc = ck_io_list(io, start->run, &names, err);
 	count = names.count;
@@ -100,16 +102,32 @@ static int check_owner(const struct ck_start *start, const struct ck_run *run, s
 		       ck_format_time(start->submit, now), start->name);
 }
 
+static int check_trust(const struct ck_io *io, const struct ck_start *start, struct ck_error *err)
+{
+	struct ck_trust trust;
+	int rc = 0;
+
+	ck_trust_init(&trust, start->shared);
+	if (start->private_base)
+		rc = ck_trust_path(io, &trust, start->base, start->literal, err);
+	return rc ? rc : ck_trust_run(io, &trust, start->run, err);
+}
+
 static int find_or_make(const struct ck_io *io, const struct ck_start *start, struct ck_run *run,
 			struct ck_error *err)
 {
-	int rc = ck_run_load(io, start->run, run, err);
+	int rc = check_trust(io, start, err);
 
+	if (!rc)
+		rc = ck_run_load(io, start->run, run, err);
 	if (rc != CK_ENOENT)
 		return rc;
 	rc = may_create(io, start, err);
 	if (!rc && start->private_base)
-		rc = make_private(io, start->base, err);
+		rc = ck_start_make_base(io, start->base, true, err);
+	/* Somebody may have been faster. */
+	if (!rc)
+		rc = check_trust(io, start, err);
 	if (rc)
 		return rc;
 	*run = (struct ck_run){.submit_time = start->submit};
@@ -128,6 +146,8 @@ int ck_start_open(const struct ck_io *io, struct ck_start *start, struct ck_erro
 	rc = make_name(start, err);
 	if (!rc && !ck_path_join(start->run, start->base, start->name))
 		rc = ck_fail(err, CK_EARG, "%.80s...: the path is too long", start->base);
+	if (ck_token_is_unspent(io, &start->token))
+		start->first = true;
 	if (!rc)
 		rc = find_or_make(io, start, &run, err);
 	/* Whoever gave the name, by hand, wants that run, whichever job made it. */
@@ -137,6 +157,7 @@ int ck_start_open(const struct ck_io *io, struct ck_start *start, struct ck_erro
 		rc = ck_catalog_load(io, start->run, &catalog, err);
 	if (rc)
 		return rc;
+	ck_token_spend(io, &start->token);
 	memcpy(start->run_id, run.run_id, sizeof(start->run_id));
 	start->has_resume = catalog.count > 0;
 	if (start->has_resume)
@@ -207,17 +228,21 @@ int ck_start_env(const struct ck_start *start, ck_start_set *setter, void *arg)
 	set(&s, CK_ENV_RUN_ID, start->run_id);
 	set(&s, CK_ENV_RESUME, has_path ? path : NULL);
 	set_number(&s, CK_ENV_RESUME_STEP, has_path, start->resume.step);
+	set_number(&s, CK_ENV_GENERATION, start->looked, start->generation);
+	set(&s, CK_ENV_FIRST, start->restarts > 0 && start->first ? "1" : NULL);
+	set_number(&s, CK_ENV_RESTARTS, start->restarts > 0, start->restarts);
 	return s.rc;
 }
 
 int ck_start_env_clear(ck_start_set *setter, void *arg)
 {
 	static const char *const names[] = {
-		CK_ENV_SEAL,        CK_ENV_DIR,    CK_ENV_NAME,        CK_ENV_EVERY,
-		CK_ENV_KEEP,        CK_ENV_MARGIN, CK_ENV_END_TIME,    CK_ENV_SUBMIT_TIME,
-		CK_ENV_RUN_ID,      CK_ENV_RESUME, CK_ENV_RESUME_STEP, CK_ENV_REFUSED,
-		CK_ENV_RESUME_MODE, CK_ENV_FROM,   CK_ENV_TAKEOVER,    CK_ENV_VERIFY,
-		CK_ENV_FAIL,        CK_ENV_WORLD,  CK_ENV_KEEP_EVERY,  CK_ENV_STAGING,
+		CK_ENV_SEAL,        CK_ENV_DIR,        CK_ENV_NAME,        CK_ENV_EVERY,
+		CK_ENV_KEEP,        CK_ENV_MARGIN,     CK_ENV_END_TIME,    CK_ENV_SUBMIT_TIME,
+		CK_ENV_RUN_ID,      CK_ENV_RESUME,     CK_ENV_RESUME_STEP, CK_ENV_REFUSED,
+		CK_ENV_RESUME_MODE, CK_ENV_FROM,       CK_ENV_TAKEOVER,    CK_ENV_VERIFY,
+		CK_ENV_FAIL,        CK_ENV_WORLD,      CK_ENV_KEEP_EVERY,  CK_ENV_STAGING,
+		CK_ENV_FIRST,       CK_ENV_GENERATION,
 	};
 	struct setter s = {setter, arg, 0};
 

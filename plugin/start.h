@@ -12,6 +12,7 @@
 #include "io.h"
 #include "opts.h"
 #include "run.h"
+#include "token.h"
 
 struct ck_start {
 	/* Who starts. */
@@ -19,19 +20,32 @@ struct ck_start {
 	uint32_t job_id;
 	uint32_t array_job, array_task; /* array_job 0: not in an array */
 	uint32_t restarts;              /* how often the job has started before */
+	bool outside;   /* by srun --jobid from elsewhere: the environment is not the job's */
 	int64_t submit; /* seconds since 1970, the same at every restart; 0: unknown */
 	int64_t end;    /* time limit; 0: none */
 
 	/* What is wanted. */
 	const struct ck_opts *opts;
 	char base[PATH_MAX];    /* the directory of runs, absolute */
-	bool private_base;      /* its missing parts are made for the user alone (0700) */
+	bool private_base;      /* its missing parts are made for the user alone (0700), */
+	size_t literal;         /* ... and those behind so many bytes must be the user's own */
+	bool shared;            /* runs of the user's groups may be continued */
+	struct ck_token token;  /* of the submission */
 	char job_run[PATH_MAX]; /* a step: run directory of the job as a whole, "" if unknown */
+
+	/*
+	 * Slurm counts restarts, but no script of this job has run before. In, of a step: the batch
+	 * script's environment says so. Out: or it was found, by ck_start_open.
+	 */
+	bool first;
 
 	/* What was found, by ck_start_open. */
 	char name[CK_RUN_NAME_BYTES]; /* the run's */
 	char run[PATH_MAX];           /* <base>/<name> */
 	char run_id[CK_RUN_ID_HEX + 1];
+	bool looked; /* by srun.c, who owns the run: */
+	uint64_t
+		generation; /* ... the newest claim is of this one, and its owner is gone; 0: none */
 	bool has_resume;
 	struct ck_step_id resume; /* newest checkpoint by name */
 };
@@ -39,11 +53,15 @@ struct ck_start {
 /*
  * Find the run or, when that is no silent fresh start, make it.
  *
- * Returns 0; CK_EREFUSED: the job has run before and its run is missing, or the run belongs to
- * another job with this id; CK_EARG: no name or path can be made; CK_EIO, CK_EFORMAT, CK_ENOMEM:
+ * Returns 0; CK_EREFUSED: the job has run before and its run is missing, the run belongs to another
+ * job with this id, or to another user; CK_EARG: no name or path can be made; CK_EIO, CK_EFORMAT, CK_ENOMEM:
  * the directory or its run.json. The text is meant for the job's output.
  */
 int ck_start_open(const struct ck_io *io, struct ck_start *start, struct ck_error *err);
+
+/* Make a directory of runs with its parents, as ck_start_open does. Returns 0; CK_EARG; CK_EIO. */
+int ck_start_make_base(const struct ck_io *io, const char *dir, bool private_base,
+		       struct ck_error *err);
 
 /* Sets a variable of the tasks; value NULL: removes it. Returns 0, or not 0 to stop. */
 typedef int ck_start_set(void *arg, const char *name, const char *value);
@@ -68,9 +86,14 @@ int ck_start_env_clear(ck_start_set *set, void *arg);
  */
 #define CK_SUBMITTED "CKPT_SUBMITTED"
 /* ... which is CK_ENV_SUBMITTED of env.h */
+/* A token's path, see token.h. */
+#define CK_TOKEN "CKPT_TOKEN"
+#define CK_ENV_TOKEN "SLURM_SPANK_" CK_TOKEN
 /* We have arranged that output is appended: Slurm tells the job so in SLURM_OPEN_MODE. */
 #define CK_APPENDED "CKPT_APPENDED"
 #define CK_ENV_APPENDED "SLURM_SPANK_" CK_APPENDED
+/* Slurm's own, which it does not set at all in a first start: then another job's may be there. */
+#define CK_ENV_RESTARTS "SLURM_RESTART_COUNT"
 /* Set by `ckpt run`: requeueing is its business. */
 #define CK_ENV_SUPERVISED "SLURM_CKPT_SUPERVISED"
 

@@ -70,6 +70,24 @@ tap_is "$(count_lines '^ckpt: /proc/nowhere' "out-$job")" 1 "... and so the seco
 tap_is "$(count_lines 'requeu' "out-$job")" 0 "... and requeueing is no matter"
 tap_is "$(count_lines '^ran' "out-$job")" 4 "... and the step without --ckpt runs"
 
+# Who has opened the run cannot be asked: another user's job, where jobs are private; another cluster's.
+new_case private
+foreign=$(slurm sbatch --parsable -D / -J ckpt-refusal -o /dev/null --wrap 'sleep 300' 2>/dev/null)
+echo "$foreign" >>"$JOBS_FILE"
+write_pretend
+begin() { said timeout 60 srun -J ckpt-refusal -n1 -t 5 --ckpt-dir=runs "$@"; }
+for claim in "mini $foreign hidden" "maxi 7 cluster"; do
+	read -r cluster id name <<<"$claim"
+	begin --ckpt-name="$name" ./pretend open >>"$CASE/notices"
+	sed -i "s/\"cluster\": \"mini\", \"id\": \"[0-9]*\"/\"cluster\": \"$cluster\", \"id\": \"$id\"/" "$CASE/runs/$name/.gen-1/claim.json"
+	chown -R root "$CASE/runs/$name/.gen-1"
+	text=$(begin --ckpt-name="$name" echo ran)
+	tap_is "$?.$(grep -c '^ran' <<<"$text")" 78.0 "$name: who cannot be asked is not taken for gone"
+	tap_like "$text" "job $id of cluster $cluster has opened it on n[0-9]+ and not closed it" "... and is named"
+	tap_like "$(begin --ckpt-name="$name" --ckpt-takeover echo ran)" '^ran' "... --ckpt-takeover takes over"
+done
+slurm scancel "$foreign"
+
 # Values that have not come by the client's option callback.
 new_case forged
 write job.sh <<'END'

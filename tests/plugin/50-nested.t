@@ -40,5 +40,27 @@ done
 tap_is "$(sed -n 's/^SLURM_CKPT_KEEP=//p' "$CASE/own")" 3 "... the outer job's settings are not"
 tap_is "$(sed -n 's/^SLURM_CKPT_KEEP=//p' "$CASE/own-step")" 2 "... but those of its own command line"
 tap_is "$(cat "$CASE/timeout")" "SLURM_CKPT_TIMEOUT=77" "what a user sets for himself is handed on"
+
+# The count of restarts is the outer job's: where sbatch takes it away, and where it does not.
+new_case chain
+write inner.sh <<'END'
+#!/bin/bash
+#SBATCH -J ckpt-nested -o out-%j -t 5 --open-mode=append
+srun -n1 $1 bash -c 'echo "task ${SLURM_RESTART_COUNT:-0} $SLURM_CKPT_JOB"; [ "${SLURM_RESTART_COUNT:-0}" != 0 ] || exit 75'
+echo after
+END
+export SLURM_RESTART_COUNT=3
+first=$(submit_kept inner.sh --ckpt-dir=runs)
+named=$(as_user sbatch --parsable inner.sh '--ckpt-dir=runs --ckpt-name=named' 2>>"$CASE/notices")
+echo "$named" >>"$JOBS_FILE"
+unset SLURM_RESTART_COUNT
+for inner in "$first" "$named"; do
+	wait_restart "$inner" 1 120
+	wait_last_end "$inner" 120
+	tap_is "$(outcome "$inner")" 'COMPLETED 0:0 1' "submitted from a job's later start: begins, is requeued, completes"
+	tap_is "$(grep -E '^(task|after)' "$CASE/out-$inner")" "task 0 mini/$inner/0
+task 1 mini/$inner/1
+after" "... and counts its own starts"
+done
 no_drained
 done_testing

@@ -51,5 +51,50 @@ done
 tap_like "$text" 'SLURM_CKPT_KEEP=3' "... the default holds"
 tap_like "$text" 'SLURM_CKPT_EVERY=1800s' "... and the other one"
 tap_is "$(step | grep -c '^SLURM_CKPT')" 0 "... and without --ckpt it is off"
+
+# Below a folder in which everybody may make entries, others may have been there first.
+site foreign default=on "root=$MINICLUSTER_DIR/shared/ckptuser/plugin/80-site/foreign/scratch/%u/ckpt"
+install -d -m 1777 "$CASE/scratch"
+install -d -o 4242 "$CASE/scratch/ckptuser"
+text=$(step)
+tap_like "$text" "ckpt: $CASE/scratch/ckptuser: belongs to user 4242, not to you" "a directory of another below root= is refused, and named"
+tap_is "$(grep -c '^SLURM_CKPT_DIR' <<<"$text")" 0 "... the task does not run"
+rmdir "$CASE/scratch/ckptuser"
+tap_like "$(step)" "SLURM_CKPT_DIR=$CASE/scratch/ckptuser/ckpt/mini-" "... and made when it is not there"
+install -d -m 1777 "$CASE/open"
+install -d -o 4242 "$CASE/open/planted"
+install -d -o ckptuser "$CASE/open/mixed"
+for run in planted mixed; do
+	cat >"$CASE/open/$run/run.json" <<-END
+	{"schema_version": 1, "run_id": "0123456789abcdef0123456789abcdef", "run": "$run",
+	"job": {"cluster": "mini", "id": "1", "submit_time": null},
+	"created": "2020-01-01T00:00:00Z", "committed": true, "complete_step": null}
+	END
+done
+install -d -o 4242 "$CASE/open/mixed/step-0000000007.g1"
+tap_like "$(step --ckpt-dir="$CASE/open" --ckpt-name=planted)" "ckpt: $CASE/open/planted: belongs to user 4242" \
+	"a run that another has planted is refused"
+tap_like "$(step --ckpt-dir="$CASE/open" --ckpt-name=mixed)" "ckpt: $CASE/open/mixed/step-0000000007.g1: belongs to user 4242" \
+	"... and so is a checkpoint"
+
+# Into a job from outside: a default is no wish for a run beside the job's.
+site visit default=on
+write job.sh <<'END'
+#!/bin/bash
+#SBATCH -J ckpt-site -o out-%j -t 5 -n 2 --ckpt-dir=runs
+touch began; for i in {1..600}; do [ ! -e go ] || exit 0; sleep 0.1; done
+END
+job=$(as_user sbatch --parsable job.sh 2>"$CASE/notices")
+echo "$job" >>"$JOBS_FILE"
+poll 60 test -e "$CASE/began"
+visit() { said env SLURM_CONF="$conf" timeout 60 srun --jobid="$job" --overlap -N1 -n1 "$@" env; }
+text=$(visit)
+tap_like "$text" "SLURM_JOB_ID=$job" "srun --jobid with default=on: runs in the job"
+tap_is "$(grep -cE '^SLURM_CKPT_(DIR|JOB)' <<<"$text").$(cd "$CASE" && compgen -G 'ckpt')" 0. "... without a run of its own"
+text=$(visit --ckpt-dir=runs)
+tap_like "$text" "SLURM_CKPT_DIR=$CASE/runs/mini-$job" "... and with --ckpt-dir in the job's run"
+tap_like "$text" "SLURM_CLUSTER_NAME=mini" "... which the library knows by the cluster's name"
+as_user touch go
+wait_end "$job" 60
 no_drained
 done_testing

@@ -13,6 +13,7 @@ static void refuses(void)
 		{"on", "plugstack.conf: on: key=value is wanted"},
 		{"=x", "plugstack.conf: =x: key=value"},
 		{"kep=3", "plugstack.conf: kep: no such argument; there are root, default"},
+		{"shared=on", "plugstack.conf: shared: on: yes or no is wanted"},
 		{"keep=", "plugstack.conf: keep: empty"},
 		{"keep=0", "plugstack.conf: keep: 0: not between"},
 		{"every=500", "plugstack.conf: every: 500: a number needs a unit"},
@@ -41,12 +42,15 @@ static void refuses(void)
 static void root(void)
 {
 	static const struct {
-		const char *root, *path;
+		const char *root, *path, *trunk;
+		size_t literal;
 	} cases[] = {
-		{"root=/ckpt", "/ckpt"},
-		{"root=/ckpt/%u", "/ckpt/anna"},
-		{"root=/c/%U/%A/%a", "/c/1001/40/3"},
-		{"root=/c/%x/%j%%", "/c/_.._my_job./43%"},
+		{"root=/ckpt", "/ckpt", "/ckpt", 5},
+		{"root=/ckpt/%u", "/ckpt/anna", "/ckpt/anna", 5},
+		{"root=/ckpt/of-%u/runs", "/ckpt/of-anna/runs", "/ckpt/of-anna/runs", 5},
+		{"root=/c/%U/%A/%a", "/c/1001/40/3", "/c/1001", 2},
+		{"root=/c/%x/%j%%", "/c/_.._my_job./43%", "/c", 2},
+		{"root=/%j", "/43", "", 0},
 	};
 	const struct ck_site_words words = {
 		.user = "anna",
@@ -66,6 +70,9 @@ static void root(void)
 		is_int(ck_site_arg(&site, cases[i].root, NULL), 0, "%s", cases[i].root);
 		is_int(ck_site_root(&site, &words, path, NULL), 0, "... is expanded");
 		is_str(path, cases[i].path, "... to this");
+		is_int(ck_site_trunk(&site, &words, path, NULL), 0, "... and its trunk");
+		is_str(path, cases[i].trunk, "... to this");
+		is_u64(ck_site_literal(&site), cases[i].literal, "... literally so far");
 	}
 	strcpy(long_arg, "root=/");
 	for (size_t i = 0; i < 1700; i++)

@@ -143,6 +143,34 @@ static void fresh_and_again(void)
 	is_str(start.name, "mini-6_2", "... is named after both numbers");
 }
 
+/* Slurm counts a launch that failed; only a start whose script ran is a past. */
+static void failed_launch(void)
+{
+	const char *dir = test_tmpdir();
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_start start, again;
+	struct ck_opts opts;
+	char token[PATH_MAX];
+
+	ck_opts_init(&opts);
+	is_int(ck_token_make(io, dir, token, &err), 0, "sbatch leaves a token");
+	start = new_start(dir, &opts, 1);
+	ck_token_take(&start.token, token, dir);
+	is_int(ck_start_open(io, &start, &err), 0, "a restart, and no script has run before (%s)",
+	       err.text);
+	ok(start.first, "... is a first start");
+	again = new_start(dir, &opts, 2);
+	ck_token_take(&again.token, token, dir);
+	is_int(ck_start_open(io, &again, &err), 0, "the next one finds its run");
+	ok(!again.first, "... and is none");
+	is_int(ck_io_remove_tree(io, start.run, &err), 0, "(its run is lost)");
+	is_int(ck_start_open(io, &again, &err), CK_EREFUSED, "without its run it is refused");
+
+	again = new_start(dir, &opts, 2);
+	again.first = true;
+	is_int(ck_start_open(io, &again, &err), 0, "a step, and the batch script says so");
+}
+
 /* The guard is against file systems that are not there, not against steps that come late. */
 static void late_step(void)
 {
@@ -210,13 +238,16 @@ static void environment(void)
 	       "SLURM_CKPT_TAKEOVER SLURM_CKPT_VERIFY SLURM_CKPT_WORLD SLURM_CKPT_FAIL "
 	       "SLURM_CKPT_STAGING SLURM_CKPT_KEEP_EVERY "
 	       "SLURM_CKPT_RUN_ID=abc SLURM_CKPT_RESUME "
-	       "SLURM_CKPT_RESUME_STEP ",
+	       "SLURM_CKPT_RESUME_STEP SLURM_CKPT_GENERATION SLURM_CKPT_FIRST "
+	       "SLURM_RESTART_COUNT=2 ",
 	       "... without a limit and a checkpoint");
 
 	ck_opts_set(&opts, CK_OPT_RESUME, "", "fresh", NULL);
 	ck_opts_set(&opts, CK_OPT_KEEP_EVERY, "", "1000", NULL);
 	ck_opts_set(&opts, CK_OPT_STAGING, "", "512M", NULL);
 	start.end = 5000;
+	start.looked = start.first = true;
+	start.generation = 6;
 	start.has_resume = true;
 	start.resume = (struct ck_step_id){.step = 12, .generation = 3};
 	seen = (struct seen){.text = ""};
@@ -226,6 +257,12 @@ static void environment(void)
 	like(seen.text, "SLURM_CKPT_RESUME_STEP=12 ", "... and its step");
 	like(seen.text, "SLURM_CKPT_RESUME_MODE=fresh ", "with a choice");
 	like(seen.text, "SLURM_CKPT_KEEP_EVERY=1000 ", "with pins");
+	like(seen.text, "SLURM_CKPT_GENERATION=6 SLURM_CKPT_FIRST=1 ", "with the newest claim");
+	start.restarts = 0;
+	seen = (struct seen){.text = ""};
+	ck_start_env(&start, see, &seen);
+	like(seen.text, "SLURM_CKPT_FIRST SLURM_RESTART_COUNT ",
+	     "a first start has nothing of another job's count");
 	like(seen.text, "SLURM_CKPT_STAGING=536870912B ", "with a limit of staging");
 
 	seen = (struct seen){.stop_at = 3};
@@ -235,6 +272,33 @@ static void environment(void)
 	is_int(ck_start_env_clear(see, &seen), 0, "cleared");
 	like(seen.text, "SLURM_CKPT_REFUSED ", "... with the refusal");
 	unlike(seen.text, "=", "... and nothing is set");
+}
+
+/* The environment's count, 2, is the job's, or of a job from within which this one was submitted. */
+static void counting(char *const *env, const struct ck_site *site, const struct ck_opts *opts)
+{
+	static const struct {
+		const char *name;
+		bool loaded, outside;
+		uint32_t restarts, counted;
+	} rows[] = {
+		{"slurmctld is at the next start already", true, false, 3, 2},
+		{"slurmctld counts the same", true, false, 2, 2},
+		{"a first start: the count is the outer job's", true, false, 0, 0},
+		{"a second start, submitted from a third one", true, false, 1, 1},
+		{"slurmctld does not answer", false, false, 0, 2},
+		{"srun --jobid: the environment is another's", true, true, 5, 5},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ck_jobinfo job = {.job_id = rows[i].loaded ? 7 : 0,
+					 .restarts = rows[i].restarts};
+		struct ck_start start = {.job_id = 7, .opts = opts, .outside = rows[i].outside};
+		bool surprise;
+
+		ck_begin(&start, site, &job, env, &surprise, NULL);
+		is_u64(start.restarts, rows[i].counted, "%s", rows[i].name);
+	}
 }
 
 static void beginning(void)
@@ -270,18 +334,23 @@ static void beginning(void)
 	is_u64(start.restarts, 2, "... counts as the environment does");
 	is_int(start.submit, 1234, "... was submitted when sbatch said");
 	is_str(start.base, "/scratch/anna/ckpt", "... has its runs in $SCRATCH");
-	ck_begin_job_run(&start, "mini/7/1", "/stale");
+	ck_begin_job_run(&start, "mini/7/1", "/stale", NULL);
 	is_str(start.job_run, "", "... another start's run does not count");
-	ck_begin_job_run(&start, NULL, "/x");
+	ck_begin_job_run(&start, NULL, "/x", NULL);
 	is_str(start.job_run, "", "... nor one without a seal");
-	ck_begin_job_run(&start, "mini/7/2", "/c/mini-7");
+	ck_begin_job_run(&start, "mini/7/2", "/c/mini-7", NULL);
 	is_str(start.job_run, "/c/mini-7", "... its own does");
+	ok(!start.first, "... and it is no first start");
+	ck_begin_job_run(&start, "mini/7/2", "/c/mini-7", "1");
+	ok(start.first, "... unless the batch script says so");
 	ok(!surprise && !start.private_base, "... which was named, by the user");
 
+	counting(env, &site, &opts);
 	ck_site_arg(&site, "root=/r/%u/%x/%A", NULL);
 	is_int(ck_begin(&start, &site, &job, env, &surprise, NULL), 0, "with a site's root");
 	is_str(start.base, "/r/anna/train_it/7", "... it is there");
 	ok(start.private_base, "... for the user alone");
+	is_u64(start.literal, 2, "... whose own /r/anna must be, and what is below");
 
 	ck_opts_set(&opts, CK_OPT_DIR, "", "/mine", NULL);
 	start = (struct ck_start){.job_id = 7, .opts = &opts};
@@ -310,6 +379,7 @@ int main(void)
 {
 	refuses();
 	fresh_and_again();
+	failed_launch();
 	late_step();
 	environment();
 	beginning();
