@@ -164,6 +164,7 @@ $(FAULTS): $(B)/tests/faults/%: $(B)/tests/faults/%.o $(SUPPORT_OBJ) $(B)/libckp
 SHARE ?= 0/1
 faults: $(FAULTS) $(B)/ckpt
 	tests/faults/sweep $(B) --share $(SHARE)
+	tests/faults/powercut $(B) --random 20 --share $(SHARE)
 
 check-build: all $(FAULTS) $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT)) $(if $(HAVE_MPI),$(MPI_UNIT))
 

@@ -1,7 +1,7 @@
 /*
  * Run a program and strike at its n-th system call below a directory, from under the C library.
  *
- *	inject [-d DIR] [-c CALLS] [-n N] [-f FAULT] [-o FILE] -- PROGRAM ARGUMENT ...
+ *	inject [-d DIR] [-c CALLS] [-n N] [-f FAULT] [-o FILE] [-r FILE] -- PROGRAM ARGUMENT ...
  *
  *	-d DIR    calls count whose path, or whose descriptor's, lies in or below it. io_uring_enter always does
  *	-c CALLS  which calls count: write (default: what changes the file system), read (what only looks),
@@ -9,21 +9,23 @@
  *	-n N      strike at the N-th (from 1); without it nothing happens, calls are only counted
  *	-f FAULT  before   SIGKILL for the whole program before the call is made
  *	          after    SIGKILL when it has been made
- *	          stop     SIGSTOP for the whole program before it is made, and this prints "stopped PID" on
- *	                   standard output and goes on when somebody sends the program SIGCONT
+ *	          hold     the whole program is suspended before it is made; this says "held" on standard error, and
+ *	                   lets it go on when a line comes on standard input, or its end
  *	          fail=E   it is not made and returns the error E (a number or a name such as EIO)
  *	          fails=E  this and all that follow
  *	          lost=E   it is made, and reported as failed
  *	          short    a read or write of half the bytes
  *	-o FILE   append a line for each call that counts: number, name, path or descriptor's path
+ *	-r FILE   record each call of -c write that succeeds, for tests/faults/powercut: a JSON object a line, with
+ *	          "call", "path", "path2" (of rename, link), "number" (offset, length or flags), "data" (hex); and
+ *	          what the program writes to its standard output ("call": "say"). No -n beside it
  *
  * Exits as the program does; with 128 + signal where a signal ended it; with 120 for its own failures;
  * with 121 when there were fewer than N calls, whatever the program did.
  */
-#include <elf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <limits.h>
@@ -117,7 +119,7 @@ static const struct call calls[] = {
 };
 #define NCALLS (sizeof(calls) / sizeof(*calls))
 
-enum fault { NONE, BEFORE, AFTER, STOP, FAIL, LOST, SHORT };
+enum fault { NONE, BEFORE, AFTER, HOLD, FAIL, LOST, SHORT };
 
 static struct {
 	const char *dir;
@@ -127,7 +129,7 @@ static struct {
 	enum fault fault;
 	bool repeated;
 	int error;
-	FILE *log;
+	FILE *log, *record;
 	pid_t program;
 	long count;
 	bool begun, struck;
@@ -232,6 +234,116 @@ static int kind_of(const struct call *call, const struct user_regs_struct *regs)
 	return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) ? WRITE : READ;
 }
 
+/* ---- the record: calls are seen twice, when they are made and when they have been */
+
+/* A call that a thread is in. */
+struct pending {
+	pid_t tid;
+	const struct call *call;
+	struct user_regs_struct regs;
+	char path[PATH_MAX];
+};
+static struct pending pending[64];
+
+static struct pending *find_pending(pid_t tid)
+{
+	for (size_t i = 0; i < sizeof(pending) / sizeof(*pending); i++)
+		if (pending[i].tid == tid)
+			return &pending[i];
+	return NULL;
+}
+
+static void record_bytes(pid_t pid, unsigned long long address, size_t bytes)
+{
+	unsigned char *data = malloc(bytes ? bytes : 1);
+	struct iovec local = {data, bytes}, remote = {(void *)(uintptr_t)address, bytes};
+
+	if (!data || process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)bytes)
+		give_up("record");
+	fputs(", \"data\": \"", plan.record);
+	for (size_t i = 0; i < bytes; i++)
+		fprintf(plan.record, "%02x", data[i]);
+	fputc('"', plan.record);
+	free(data);
+}
+
+/* The second path of a call that has two. */
+static bool second_path(pid_t pid, const struct call *call, const struct user_regs_struct *regs,
+			char path[PATH_MAX])
+{
+	switch (call->number) {
+	case SYS_rename:
+	case SYS_link:
+		return path_below(pid, AT_FDCWD, regs->rsi, path);
+	case SYS_renameat:
+	case SYS_renameat2:
+	case SYS_linkat:
+		return path_below(pid, (long long)regs->rdx, regs->r10, path);
+	}
+	return false;
+}
+
+static unsigned long long number_of(const struct call *call, const struct user_regs_struct *regs)
+{
+	switch (call->number) {
+	case SYS_open:
+	case SYS_ftruncate:
+		return regs->rsi;
+	case SYS_openat:
+	case SYS_unlinkat:
+		return regs->rdx;
+	case SYS_pwrite64:
+		return regs->r10;
+	case SYS_fallocate:
+		return regs->rdx + regs->r10;
+	}
+	return 0;
+}
+
+static void record_call(const struct pending *made, size_t bytes)
+{
+	const char *name = made->call->name;
+	char path2[PATH_MAX] = "";
+
+	fprintf(plan.record, "{\"call\": \"%s\", \"path\": \"%s\", \"number\": %llu",
+		*made->path ? name : "say", made->path, number_of(made->call, &made->regs));
+	if (second_path(made->tid, made->call, &made->regs, path2))
+		fprintf(plan.record, ", \"path2\": \"%s\"", path2);
+	if (made->call->number == SYS_write || made->call->number == SYS_pwrite64)
+		record_bytes(made->tid, made->regs.rsi, bytes);
+	fputs("}\n", plan.record);
+}
+
+/* A call begins; its paths are looked up now, they may be others when it is over. */
+static int remember(pid_t tid, const struct call *call, const struct user_regs_struct *regs,
+		    const char *path)
+{
+	struct pending *slot = find_pending(0);
+
+	if (!slot)
+		give_up("record: too many threads");
+	*slot = (struct pending){.tid = tid, .call = call, .regs = *regs};
+	snprintf(slot->path, sizeof(slot->path), "%s", path);
+	return PTRACE_SYSCALL;
+}
+
+static bool is_said(const struct call *call, const struct user_regs_struct *regs)
+{
+	return call->number == SYS_write && regs->rdi == STDOUT_FILENO;
+}
+
+static void on_over(pid_t tid)
+{
+	struct pending *made = find_pending(tid);
+	struct user_regs_struct regs;
+
+	if (!made)
+		return;
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &regs) == 0 && (long long)regs.rax >= 0)
+		record_call(made, (size_t)regs.rax);
+	made->tid = 0;
+}
+
 /* ---- the strike */
 
 static const struct call *find_call(long long number)
@@ -254,6 +366,30 @@ static bool moves_bytes(const struct call *call)
 	       call->number == SYS_read || call->number == SYS_pread64;
 }
 
+/*
+ * All threads stop: this one is stopped already, the others by a signal that is never delivered, and none goes on
+ * until we look after it again.
+ */
+static void hold(void)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *tasks;
+	int c;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)plan.program);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks)))
+		if (atoi(entry->d_name) > 0)
+			syscall(SYS_tgkill, plan.program, atoi(entry->d_name), SIGSTOP);
+	if (tasks)
+		closedir(tasks);
+	fputs("held\n", stderr);
+	do {
+		c = getchar();
+	} while (c != '\n' && c != EOF);
+}
+
 /* Returns how the thread is to go on: PTRACE_CONT, or PTRACE_SYSCALL to see how the call ends. */
 static int strike(pid_t tid, const struct call *call, struct user_regs_struct *regs)
 {
@@ -262,8 +398,8 @@ static int strike(pid_t tid, const struct call *call, struct user_regs_struct *r
 	case BEFORE:
 		kill(plan.program, SIGKILL);
 		return PTRACE_CONT;
-	case STOP:
-		kill(plan.program, SIGSTOP);
+	case HOLD:
+		hold();
 		return PTRACE_CONT;
 	case FAIL:
 		regs->orig_rax = (unsigned long long)-1;
@@ -294,7 +430,11 @@ static int on_call(pid_t tid)
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &regs))
 		return PTRACE_CONT; /* gone meanwhile */
 	call = find_call((long long)regs.orig_rax);
-	if (!call || !concerns(tid, call, &regs, path))
+	if (!call)
+		return PTRACE_CONT;
+	if (plan.record && is_said(call, &regs))
+		return remember(tid, call, &regs, "");
+	if (!concerns(tid, call, &regs, path))
 		return PTRACE_CONT;
 	if (call->about != ANONYMOUS)
 		plan.begun = true;
@@ -303,17 +443,21 @@ static int on_call(pid_t tid)
 	plan.count++;
 	if (plan.log)
 		fprintf(plan.log, "%ld %s %s\n", plan.count, call->name, path);
+	if (plan.record)
+		return remember(tid, call, &regs, path);
 	if (plan.at == 0 || plan.count < plan.at || (plan.count > plan.at && !plan.repeated))
 		return PTRACE_CONT;
 	return strike(tid, call, &regs);
 }
 
-/* The call that was struck has been made. */
+/* The call that was struck, or is to be recorded, has been made. */
 static void on_made(pid_t tid)
 {
 	struct user_regs_struct regs;
 
-	if (plan.fault == AFTER) {
+	if (plan.record) {
+		on_over(tid);
+	} else if (plan.fault == AFTER) {
 		kill(plan.program, SIGKILL);
 	} else if (ptrace(PTRACE_GETREGS, tid, NULL, &regs) == 0 && (long long)regs.rax >= 0) {
 		regs.rax = (unsigned long long)-plan.error;
@@ -354,7 +498,8 @@ static void start(char **argv)
 	if (plan.program < 0)
 		give_up("fork");
 	if (plan.program == 0) {
-		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
+		if (!freopen("/dev/null", "r", stdin) || ptrace(PTRACE_TRACEME, 0, NULL, NULL) ||
+		    raise(SIGSTOP))
 			give_up("ptrace");
 		install_filter();
 		execvp(argv[0], argv);
@@ -371,12 +516,8 @@ static int on_signal(pid_t tid, int sig)
 {
 	siginfo_t info;
 
-	/* A group stop, or the stop that a new thread begins with, is not a signal to hand on. */
-	if (sig == SIGSTOP && (plan.fault != STOP || !plan.struck))
-		return 0;
-	if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info))
-		return 0;
-	return sig;
+	/* The stop that a new thread begins with, or that of hold, is not a signal to hand on. */
+	return sig == SIGSTOP || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ? 0 : sig;
 }
 
 static int watch(void)
@@ -398,10 +539,6 @@ static int watch(void)
 			on_made(tid);
 		else if (status >> 16 == 0)
 			sig = on_signal(tid, WSTOPSIG(status));
-		if (sig == SIGSTOP) {
-			printf("stopped %d\n", (int)plan.program);
-			fflush(stdout);
-		}
 		ptrace(go_on, tid, NULL, sig);
 	}
 	return ended;
@@ -443,7 +580,7 @@ static bool parse_fault(const char *text)
 	static const struct {
 		const char *name;
 		enum fault fault;
-	} names[] = {{"before", BEFORE}, {"after", AFTER}, {"stop", STOP},  {"fail", FAIL},
+	} names[] = {{"before", BEFORE}, {"after", AFTER}, {"hold", HOLD},  {"fail", FAIL},
 		     {"fails", FAIL},    {"lost", LOST},   {"short", SHORT}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -469,7 +606,7 @@ static bool parse_arguments(int argc, char **argv)
 	bool good = true;
 	int c;
 
-	while (good && (c = getopt(argc, argv, "+d:c:n:f:o:")) != -1) {
+	while (good && (c = getopt(argc, argv, "+d:c:n:f:o:r:")) != -1) {
 		if (c == 'd')
 			plan.dir = optarg;
 		else if (c == 'c')
@@ -480,10 +617,13 @@ static bool parse_arguments(int argc, char **argv)
 			good = parse_fault(optarg);
 		else if (c == 'o')
 			good = (plan.log = fopen(optarg, "ae")) != NULL;
+		else if (c == 'r')
+			good = (plan.record = fopen(optarg, "we")) != NULL;
 		else
 			good = false;
 	}
-	good = good && plan.dir && optind < argc && (plan.at == 0) == (plan.fault == NONE);
+	good = good && plan.dir && optind < argc && (plan.at == 0) == (plan.fault == NONE) &&
+	       !(plan.at && plan.record);
 	plan.dir_len = good ? strlen(plan.dir) : 0;
 	return good;
 }
@@ -500,7 +640,7 @@ int main(int argc, char **argv)
 	}
 	start(argv + optind);
 	status = watch();
-	if (plan.log && fclose(plan.log))
+	if ((plan.log && fclose(plan.log)) || (plan.record && fclose(plan.record)))
 		give_up("log");
 	if (plan.at && !plan.struck)
 		return EXIT_TOO_FEW;
