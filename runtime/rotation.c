@@ -10,8 +10,9 @@
 void ck_rotation_fini(struct ck_rotation *rotation)
 {
 	free(rotation->bad);
-	rotation->bad = NULL;
-	rotation->nbad = 0;
+	free(rotation->unseen);
+	rotation->bad = rotation->unseen = NULL;
+	rotation->nbad = rotation->nunseen = 0;
 }
 
 void ck_rotation_forget_bad(struct ck_rotation *r)
@@ -20,47 +21,63 @@ void ck_rotation_forget_bad(struct ck_rotation *r)
 	r->sized_up = false;
 }
 
-static bool is_bad(const struct ck_rotation *r, struct ck_step_id id)
+static bool is_among(const struct ck_step_id *ids, size_t count, struct ck_step_id id)
 {
-	for (size_t i = 0; i < r->nbad; i++)
-		if (ck_step_id_cmp(&r->bad[i], &id) == 0)
+	for (size_t i = 0; i < count; i++)
+		if (ck_step_id_cmp(&ids[i], &id) == 0)
 			return true;
 	return false;
 }
 
-int ck_rotation_mark_bad(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
+static int add_id(struct ck_step_id **ids, size_t *count, struct ck_step_id id,
+		  struct ck_error *err)
 {
-	size_t bytes = (r->nbad + 1) * sizeof(*r->bad);
+	size_t bytes = (*count + 1) * sizeof(**ids);
 	struct ck_step_id *more;
 
-	if (is_bad(r, id))
+	if (is_among(*ids, *count, id))
 		return 0;
-	more = realloc(r->bad, bytes);
+	more = realloc(*ids, bytes);
 	if (!more)
 		return ck_fail_nomem(err, bytes);
-	more[r->nbad++] = id;
-	r->bad = more;
+	more[(*count)++] = id;
+	*ids = more;
 	return 0;
 }
 
-/* Once per generation: which of the checkpoints we found are not even whole? */
+int ck_rotation_mark_bad(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
+{
+	return add_id(&r->bad, &r->nbad, id, err);
+}
+
+/* Is a checkpoint whole? What cannot be looked at is neither good nor bad. */
+static int size_up_one(struct ck_rotation *r, struct ck_step_id id, struct ck_error *err)
+{
+	struct ck_error why = CK_ERROR_INIT;
+	struct ck_manifest manifest = {0};
+	int rc = ck_step_load_summed(r->io, r->dir, id, &manifest, &why);
+
+	if (!rc)
+		rc = ck_step_sized(r->io, r->dir, &manifest, -1, &why);
+	ck_manifest_fini(&manifest);
+	if (!ck_is_unseen(rc))
+		return rc ? ck_rotation_mark_bad(r, id, err) : 0;
+	ck_error_prefix(&why, "one cannot be looked at, and stays");
+	r->trouble = why;
+	return add_id(&r->unseen, &r->nunseen, id, err);
+}
+
+/* Once per generation, or until each could be looked at: which of those we found are not even whole? */
 static int size_up(struct ck_rotation *r, struct ck_error *err)
 {
 	struct ck_catalog catalog = {0};
 	int rc = ck_catalog_load(r->io, r->dir, &catalog, err);
 
-	for (size_t i = 0; !rc && i < catalog.count; i++) {
-		struct ck_manifest manifest = {0};
-		int bad = ck_step_load_summed(r->io, r->dir, catalog.steps[i], &manifest, NULL);
-
-		if (!bad)
-			bad = ck_step_sized(r->io, r->dir, &manifest, -1, NULL);
-		ck_manifest_fini(&manifest);
-		if (bad)
-			rc = ck_rotation_mark_bad(r, catalog.steps[i], err);
-	}
+	r->nunseen = 0;
+	for (size_t i = 0; !rc && i < catalog.count; i++)
+		rc = size_up_one(r, catalog.steps[i], err);
 	ck_catalog_fini(&catalog);
-	r->sized_up = rc == 0;
+	r->sized_up = rc == 0 && r->nunseen == 0;
 	return rc;
 }
 
@@ -77,8 +94,9 @@ static int decide(const struct ck_rotation *r, const struct ck_names *names, boo
 	*doomed = calloc(out->count + 1, sizeof(**doomed));
 	for (size_t i = 0; steps && i < out->count; i++) {
 		steps[i].id = out->steps[i];
-		steps[i].bad = is_bad(r, out->steps[i]);
-		steps[i].pinned = ck_pin_listed(names, out->steps[i]);
+		steps[i].bad = is_among(r->bad, r->nbad, out->steps[i]);
+		steps[i].pinned = ck_pin_listed(names, out->steps[i]) ||
+				  is_among(r->unseen, r->nunseen, out->steps[i]);
 		steps[i].protected =
 			r->protects && ck_step_id_cmp(&r->protected_id, &out->steps[i]) == 0;
 	}

@@ -21,7 +21,9 @@ struct ck_rotation {
 	unsigned keep;
 	struct ck_step_id *bad; /* known to be bad */
 	size_t nbad;
-	bool sized_up;       /* those found at the start have been looked at */
+	struct ck_step_id *unseen; /* could not be looked at: as if pinned, until they can */
+	size_t nunseen;
+	bool sized_up;       /* those found at the start have been looked at, all of them */
 	uint64_t keep_every; /* pin the first checkpoint at or after each multiple; 0: none */
 	uint64_t last_step;  /* of the run's newest checkpoint before the one to come */
 	bool protects;       /* `protected_id` was resumed from, and nothing is committed since */
@@ -29,7 +31,7 @@ struct ck_rotation {
 	bool committed;          /* this generation has committed one */
 	struct ck_run *run;      /* what run.json says */
 	bool noted;              /* it is known to say that there was a commit */
-	struct ck_error trouble; /* of ck_rotation_tidy, not told yet */
+	struct ck_error trouble; /* of ck_rotation_tidy, or that one was not looked at: not told yet */
 };
 
 void ck_rotation_fini(struct ck_rotation *rotation);
@@ -42,7 +44,8 @@ void ck_rotation_forget_bad(struct ck_rotation *rotation);
 
 /*
  * Before a save, when its staging directory has been made: look whether the run is still ours, and run.json there,
- * un-publish and unlink what has to go, and what is left of former tries and of writers that were fenced.
+ * un-publish and unlink what has to go, and what is left of former tries and of writers that were fenced. A
+ * checkpoint that cannot be looked at stays, and is looked at again before the next save.
  * Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM; what ck_rotation_tidy met.
  */
 int ck_rotation_before(struct ck_rotation *rotation, struct ck_error *err);
