@@ -306,6 +306,9 @@ static int next_generation(const struct ck_io *io, const char *dir, uint64_t *ou
 	return 0;
 }
 
+/* More claimants than this do not meet at one number; a server that always gives the wrong answer does. */
+#define CLAIM_TRIES 100
+
 /* The first number from `from` on that nobody has: mkdir decides between claimants. */
 static int make_generation(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
 			   struct ck_error *err)
@@ -313,7 +316,7 @@ static int make_generation(const struct ck_io *io, const char *dir, uint64_t fro
 	char path[PATH_MAX];
 	int rc;
 
-	for (uint64_t n = from; n <= CK_STEP_MAX; n++) {
+	for (uint64_t n = from; n <= CK_STEP_MAX && n < from + CLAIM_TRIES; n++) {
 		rc = ck_dirfile_generation(path, dir, n, err);
 		if (!rc)
 			rc = ck_io_mkdir(io, path, err);
@@ -322,7 +325,8 @@ static int make_generation(const struct ck_io *io, const char *dir, uint64_t fro
 		if (rc != CK_EEXIST)
 			return rc;
 	}
-	return ck_fail(err, CK_EIO, "%s: no generation below 2^53 is left", dir);
+	return ck_fail(err, CK_EIO, "%s: no generation from %" PRIu64 " on can be claimed", dir,
+		       from);
 }
 
 /* A number without a claim would fence whoever still holds the run, for nothing. */

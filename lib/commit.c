@@ -163,8 +163,12 @@ static int unlink_file(const struct ck_io *io, const char *dir, const char *name
 	int rc;
 
 	rc = ck_dirfile_path(path, dir, name, err);
-	if (!rc && io->ops->unlink(io, path) < 0 && errno != ENOENT)
-		rc = ck_fail_errno(err, errno, "%s: unlink", path);
+	if (!rc && io->ops->unlink(io, path) < 0) {
+		int errnum = errno;
+
+		if (errnum != ENOENT && !ck_io_is_gone(io, path))
+			rc = ck_fail_errno(err, errnum, "%s: unlink", path);
+	}
 	return rc;
 }
 
@@ -226,12 +230,14 @@ static int fail_or_fenced(const struct ck_io *io, const char *dir, uint64_t gene
 static int publish(const struct ck_io *io, const char *dir, const char *staging, const char *step,
 		   uint64_t generation, const struct ck_buf *text, struct ck_error *err)
 {
+	struct ck_error why;
 	int rc;
 
-	rc = ck_io_rename(io, staging, step, err);
+	rc = ck_io_rename(io, staging, step, &why);
 	if (!rc || is_published(io, step, text))
 		return 0;
-	return fail_or_fenced(io, dir, generation, rc, err);
+	rc = fail_or_fenced(io, dir, generation, rc, &why);
+	return ck_fail(err, rc, "%s", why.text);
 }
 
 static bool exists(const struct ck_io *io, const char *path)

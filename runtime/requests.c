@@ -28,7 +28,8 @@ static bool take(const struct ck_requests *requests, const char *path)
 	struct stat st;
 
 	return requests->io->ops->lstat(requests->io, path, &st) == 0 &&
-	       requests->io->ops->unlink(requests->io, path) == 0;
+	       (requests->io->ops->unlink(requests->io, path) == 0 ||
+		ck_io_is_gone(requests->io, path));
 }
 
 /* Returns false when it is time to end. */
