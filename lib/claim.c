@@ -7,6 +7,7 @@
 #include "dirfile.h"
 #include "fields.h"
 #include "json.h"
+#include "leave.h"
 #include "names.h"
 #include "run.h"
 
@@ -273,7 +274,8 @@ static uint64_t generation_in(const char *name)
 	struct ck_step_id id;
 	uint64_t generation;
 
-	if (ck_is_generation(name, &generation))
+	if (ck_is_generation(name, &generation) || ck_is_leaving(name, &generation) ||
+	    ck_is_left(name, &generation))
 		return generation;
 	if (ck_is_step(name, &id) || ck_is_saving(name, &id) || ck_is_salvage(name, &id) ||
 	    ck_is_deleting(name, &id) || ck_is_pin(name, &id))
@@ -334,6 +336,7 @@ static void give_back(const struct ck_io *io, const char *dir, uint64_t generati
 {
 	char path[PATH_MAX];
 
+	ck_leave_close(io, dir, generation);
 	if (ck_dirfile_generation(path, dir, generation, NULL) == 0)
 		ck_io_remove_tree(io, path, NULL);
 }
@@ -353,7 +356,11 @@ int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *clai
 	if (rc)
 		return rc;
 	taken.generation = generation;
-	rc = ck_claim_store(io, dir, &taken, err);
+	rc = ck_leave_open(io, dir, generation, err);
+	if (!rc)
+		rc = ck_claim_store(io, dir, &taken, err);
+	if (!rc)
+		rc = ck_leave_seize(io, dir, generation, err);
 	if (!rc)
 		rc = ck_dirfile_sync(io, dir, err);
 	if (rc)

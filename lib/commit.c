@@ -6,6 +6,7 @@
 
 #include "dirfile.h"
 #include "json.h"
+#include "leave.h"
 #include "names.h"
 
 static int staging_path(char out[static PATH_MAX], const char *dir, struct ck_step_id id,
@@ -240,13 +241,6 @@ static int publish(const struct ck_io *io, const char *dir, const char *staging,
 	return ck_fail(err, rc, "%s", why.text);
 }
 
-static bool exists(const struct ck_io *io, const char *path)
-{
-	struct stat st;
-
-	return io->ops->lstat(io, path, &st) == 0;
-}
-
 /* The first one stays. */
 static void warn(struct ck_error *warning, const struct ck_error *why)
 {
@@ -259,7 +253,8 @@ static void warn(struct ck_error *warning, const struct ck_error *why)
  * Where even that fails, readers see it: then it is one.
  */
 static int make_durable(const struct ck_io *io, const char *dir, const char *staging,
-			const char *step, struct ck_error *warning, struct ck_error *err)
+			const char *step, struct ck_step_id id, uint64_t owner,
+			struct ck_error *warning, struct ck_error *err)
 {
 	struct ck_error why;
 	int rc;
@@ -267,7 +262,7 @@ static int make_durable(const struct ck_io *io, const char *dir, const char *sta
 	rc = ck_dirfile_sync(io, dir, &why);
 	if (!rc)
 		return 0;
-	if (ck_io_rename(io, step, staging, NULL) == 0 || !exists(io, step))
+	if (ck_leave_to(io, dir, id, owner, staging, NULL) == 0 || ck_io_is_gone(io, step))
 		return ck_fail(err, rc, "%s", why.text);
 	ck_error_prefix(&why, "not known to be on disk");
 	warn(warning, &why);
@@ -309,7 +304,7 @@ int ck_commit_directory(const struct ck_io *io, const char *dir, const char *sta
 	if (!rc)
 		rc = publish(io, dir, staging, step, owner, &text, err);
 	if (!rc)
-		rc = make_durable(io, dir, staging, step, warning, err);
+		rc = make_durable(io, dir, staging, step, manifest->id, owner, warning, err);
 	ck_buf_fini(&text);
 	if (rc)
 		return rc;

@@ -42,38 +42,11 @@ size_t ck_rotate_decide(const struct ck_rotate_step *steps, size_t count, unsign
 	       thin_out(steps, count, true, BAD_KEPT, out);
 }
 
-static int step_paths(const char *dir, struct ck_step_id id, char step[static PATH_MAX],
-		      char deleting[static PATH_MAX], struct ck_error *err)
-{
-	char name[CK_NAME_MAX];
-	int rc;
-
-	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
-	return rc ? rc : ck_dirfile_path(deleting, dir, ck_name_deleting(id, name), err);
-}
-
-int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
-		 struct ck_error *err)
-{
-	char step[PATH_MAX], deleting[PATH_MAX];
-	int rc;
-
-	rc = step_paths(dir, id, step, deleting, err);
-	if (!rc && ck_io_is_no_dir(io, step))
-		return 0;
-	if (!rc)
-		rc = ck_io_rename(io, step, deleting, err);
-	if (rc == CK_ENOENT)
-		return 0;
-	return rc ? rc : ck_dirfile_sync(io, dir, err);
-}
-
 int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_step_id id,
 			  struct ck_error *err)
 {
-	char step[PATH_MAX], deleting[PATH_MAX];
-	int rc;
+	char deleting[PATH_MAX], name[CK_NAME_MAX];
+	int rc = ck_dirfile_path(deleting, dir, ck_name_deleting(id, name), err);
 
-	rc = step_paths(dir, id, step, deleting, err);
 	return rc ? rc : ck_io_remove_tree(io, deleting, err);
 }

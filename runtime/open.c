@@ -12,6 +12,7 @@
 #include "dirfile.h"
 #include "env.h"
 #include "handle.h"
+#include "leave.h"
 #include "parse.h"
 #include "save.h"
 #include "signals.h"
@@ -398,6 +399,7 @@ static void end_claim(ckpt *ck)
 {
 	if (!ck_is_root(ck) || !ck->generation)
 		return;
+	ck_leave_close(ck->io, ck->set.dir, ck->generation);
 	ck->claim.ended = true;
 	ck_claim_store(ck->io, ck->set.dir, &ck->claim, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "catalog.h"
 #include "commit.h"
+#include "leave.h"
 #include "rotate.h"
 
 void ck_rotation_fini(struct ck_rotation *rotation)
@@ -103,7 +104,7 @@ static int rotate(struct ck_rotation *r, const struct ck_names *names, bool save
 
 	for (size_t i = catalog.count; !rc && i-- > 0;)
 		if (doomed[i])
-			rc = ck_unpublish(r->io, r->dir, catalog.steps[i], err);
+			rc = ck_leave(r->io, r->dir, catalog.steps[i], r->generation, err);
 	for (size_t i = catalog.count; !rc && i-- > 0;)
 		if (doomed[i])
 			rc = ck_unpublished_remove(r->io, r->dir, catalog.steps[i], err);

@@ -303,9 +303,9 @@ static void test_removed_generations(void)
 		uint64_t next;
 	} rows[] = {
 		{"step-0000000100.g3", 4},      {"step-0000000007.g5", 6},
-		{"step-0000000008.g4", 6},      {".saving-0000000101.g7", 8},
+		{"step-0000000008.g4", 7},      {".saving-0000000101.g7", 8},
 		{".salvage-0000000101.g9", 10}, {".deleting-0000000101.g11", 12},
-		{".pin-0000000100.g13", 14},    {"step-0000000100.g15.bak", 14},
+		{".pin-0000000100.g13", 14},    {"step-0000000100.g15.bak", 15},
 	};
 	const char *dir = test_tmpdir();
 	struct ck_error err = CK_ERROR_INIT;

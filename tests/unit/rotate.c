@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io_fault.h"
+#include "leave.h"
 #include "rundir.h"
 #include "tap.h"
 
@@ -155,17 +156,17 @@ static void test_unpublish(void)
 	struct ck_io_fault *fault;
 
 	make_run(dir);
-	is_int(ck_unpublish(&ck_io_posix, dir, id, &err), 0, "gone already is fine");
+	is_int(ck_leave(&ck_io_posix, dir, id, 1, &err), 0, "gone already is fine");
 	is_int(ck_unpublished_remove(&ck_io_posix, dir, id, &err), 0, "here too");
 	is_int(save_step(&ck_io_posix, dir, id, 1, NULL, &err), 0, "a checkpoint");
 
 	is_int(ck_io_fault_new(&fault, &ck_io_posix, "rename:*:errno=EIO", &err), 0, "fault");
-	is_int(ck_unpublish(ck_io_fault_io(fault), dir, id, &err), CK_EIO, "a rename that fails");
+	is_int(ck_leave(ck_io_fault_io(fault), dir, id, 1, &err), CK_EIO, "a rename that fails");
 	like(err.text, "step-0000000007.g1: rename to ", "the text");
 	ok(exists_in(dir, "step-0000000007.g1/manifest.json"), "it is still there");
 	ck_io_fault_free(fault);
 
-	is_int(ck_unpublish(&ck_io_posix, dir, id, &err), 0, "un-published");
+	is_int(ck_leave(&ck_io_posix, dir, id, 1, &err), 0, "un-published");
 	ok(!exists_in(dir, "step-0000000007.g1"), "it is no checkpoint any more");
 	ok(exists_in(dir, ".deleting-0000000007.g1/manifest.json"), "its files are still there");
 	is_int(ck_io_fault_new(&fault, &ck_io_posix, "unlink:manifest.json:errno=EACCES", &err), 0,
