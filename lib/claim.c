@@ -287,8 +287,7 @@ static uint64_t generation_in(const char *name)
  * The number above all that names bear. A .gen-* may have been removed by hand while its program runs: with
  * its number given out again that program would not be fenced, and two would write the same names.
  */
-static int next_generation(const struct ck_io *io, const char *dir, uint64_t *out,
-			   struct ck_error *err)
+int ck_claim_next(const struct ck_io *io, const char *dir, uint64_t *out, struct ck_error *err)
 {
 	struct ck_names names;
 	uint64_t next = 1;
@@ -308,29 +307,6 @@ static int next_generation(const struct ck_io *io, const char *dir, uint64_t *ou
 	return 0;
 }
 
-/* More claimants than this do not meet at one number; a server that always gives the wrong answer does. */
-#define CLAIM_TRIES 100
-
-/* The first number from `from` on that nobody has: mkdir decides between claimants. */
-static int make_generation(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
-			   struct ck_error *err)
-{
-	char path[PATH_MAX];
-	int rc;
-
-	for (uint64_t n = from; n <= CK_STEP_MAX && n < from + CLAIM_TRIES; n++) {
-		rc = ck_dirfile_generation(path, dir, n, err);
-		if (!rc)
-			rc = ck_io_mkdir(io, path, err);
-		if (!rc)
-			*out = n;
-		if (rc != CK_EEXIST)
-			return rc;
-	}
-	return ck_fail(err, CK_EIO, "%s: no generation from %" PRIu64 " on can be claimed", dir,
-		       from);
-}
-
 /* A number without a claim would fence whoever still holds the run, for nothing. */
 static void give_back(const struct ck_io *io, const char *dir, uint64_t generation)
 {
@@ -341,18 +317,18 @@ static void give_back(const struct ck_io *io, const char *dir, uint64_t generati
 		ck_io_remove_tree(io, path, NULL);
 }
 
-int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
-		  struct ck_error *err)
+int ck_claim_take_number(const struct ck_io *io, const char *dir, uint64_t generation,
+			 struct ck_claim *claim, struct ck_error *err)
 {
-	uint64_t next, generation = 0;
 	struct ck_claim taken = *claim;
+	char path[PATH_MAX];
 	int rc;
 
-	rc = next_generation(io, dir, &next, err);
+	rc = ck_dirfile_generation(path, dir, generation, err);
 	if (!rc)
 		rc = ck_random_hex(taken.nonce, CK_RUN_ID_HEX / 2, err);
 	if (!rc)
-		rc = make_generation(io, dir, next, &generation, err);
+		rc = ck_io_mkdir(io, path, err);
 	if (rc)
 		return rc;
 	taken.generation = generation;
@@ -368,6 +344,23 @@ int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *clai
 	else
 		*claim = taken;
 	return rc;
+}
+
+int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
+		  struct ck_error *err)
+{
+	uint64_t next = 0;
+	int rc = ck_claim_next(io, dir, &next, err);
+
+	if (rc)
+		return rc;
+	for (unsigned tries = 0; tries < CK_CLAIM_TRIES; tries++) {
+		rc = ck_claim_take_number(io, dir, next + tries, claim, err);
+		if (rc != CK_EEXIST)
+			return rc;
+	}
+	return ck_fail(err, CK_EIO, "%s: no generation from %" PRIu64 " on can be claimed", dir,
+		       next);
 }
 
 int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,

@@ -8,6 +8,7 @@
 #ifndef CK_ERROR_H
 #define CK_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The values equal those of enum ckpt_code in <ckpt.h>. */
@@ -73,6 +74,9 @@ int ck_errno_code(int errnum);
 /* Put "<text>: " in front of an error that is set. */
 void ck_error_prefix(struct ck_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Is it a failure for lack of space: a full disk, or a quota? By its text, which a message of another rank has too. */
+bool ck_error_is_space(const struct ck_error *err);
 
 /* A few words for a code, for messages that have no text: "bad argument", "digest mismatch" ... */
 const char *ck_code_name(int code);

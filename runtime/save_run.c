@@ -20,7 +20,7 @@ static void warn(struct ck_save *save, const char *what, int rc, const struct ck
 static int announce(struct ck_save *save, struct ck_error *err)
 {
 	struct ck_error trouble = CK_ERROR_INIT;
-	int rc = ck_rotation_before(save->rotation, &trouble);
+	int rc = ck_rotation_before(save->rotation, save->head.id, &trouble);
 
 	if (rc == CK_EFENCED)
 		return ck_fail(err, rc, "%s", trouble.text);
@@ -124,7 +124,9 @@ static int give_up(struct ck_save *save, int rc, struct ck_error *err)
 		return rc;
 	if (ck_owner_check(save->io, save->dir, save->head.id.generation, &fenced) == CK_EFENCED)
 		return ck_fail(err, CK_EFENCED, "%s", fenced.text);
-	ck_save_abandon(save->io, save->dir, save->head.id, NULL);
+	save->rotation->no_space |= ck_error_is_space(err);
+	if (ck_save_abandon(save->io, save->dir, save->head.id, NULL))
+		save->rotation->leftovers = true; /* swept before the next one */
 	return rc;
 }
 

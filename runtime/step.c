@@ -405,13 +405,25 @@ static int mark_complete(ckpt *ck, struct ck_error *err)
 	return rc ? ck_fail(err, rc, "%s", why.text) : 0;
 }
 
+/* Rank 0: the mark of a stop asks for a requeue, and a finished run needs none. */
+static void mark_finished(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+
+	if (ck->stopped && ck_leave_mark(ck, ck->step, CK_WANT_STOP, "complete", &err))
+		ck_log(ck, "warning: the mark for the requeue could not be taken back: %s",
+		       err.text);
+}
+
 int ckpt_complete(ckpt *ck)
 {
 	struct ck_error err = CK_ERROR_INIT;
 	int rc;
 
-	if (is_over(ck, &rc))
-		return rc < 0 ? rc : 0;
+	if (ck_is_idle(
+		    ck,
+		    &rc)) /* but not when it was told to stop: it may have finished with that step */
+		return rc;
 	rc = may_save(ck, &err);
 	if (!rc)
 		rc = settle(ck, &err);
@@ -419,6 +431,8 @@ int ckpt_complete(ckpt *ck)
 		rc = save_and_wait(ck, ck->step, &err);
 	if (!rc) {
 		rc = ck_is_root(ck) ? mark_complete(ck, &err) : 0;
+		if (ck_is_root(ck) && !rc)
+			mark_finished(ck);
 		rc = ck_comm_agree(&ck->comm, rc, &err);
 	}
 	if (!rc) {

@@ -56,7 +56,7 @@ static int rotate_by(const struct ck_io *io)
 	struct ck_run run = {.name = ""};
 	struct ck_rotation rotation = {
 		.io = io, .dir = dir, .generation = 1, .keep = 2, .run = &run};
-	int rc = ck_rotation_before(&rotation, NULL);
+	int rc = ck_rotation_before(&rotation, step_of(STEPS + 1), NULL);
 
 	ck_rotation_fini(&rotation);
 	return rc;
