@@ -7,6 +7,7 @@
 #include "dirfile.h"
 #include "fields.h"
 #include "json.h"
+#include "leave.h"
 #include "names.h"
 #include "run.h"
 
@@ -273,7 +274,8 @@ static uint64_t generation_in(const char *name)
 	struct ck_step_id id;
 	uint64_t generation;
 
-	if (ck_is_generation(name, &generation))
+	if (ck_is_generation(name, &generation) || ck_is_leaving(name, &generation) ||
+	    ck_is_left(name, &generation))
 		return generation;
 	if (ck_is_step(name, &id) || ck_is_saving(name, &id) || ck_is_salvage(name, &id) ||
 	    ck_is_deleting(name, &id) || ck_is_pin(name, &id))
@@ -285,8 +287,7 @@ static uint64_t generation_in(const char *name)
  * The number above all that names bear. A .gen-* may have been removed by hand while its program runs: with
  * its number given out again that program would not be fenced, and two would write the same names.
  */
-static int next_generation(const struct ck_io *io, const char *dir, uint64_t *out,
-			   struct ck_error *err)
+int ck_claim_next(const struct ck_io *io, const char *dir, uint64_t *out, struct ck_error *err)
 {
 	struct ck_names names;
 	uint64_t next = 1;
@@ -306,50 +307,36 @@ static int next_generation(const struct ck_io *io, const char *dir, uint64_t *ou
 	return 0;
 }
 
-/* The first number from `from` on that nobody has: mkdir decides between claimants. */
-static int make_generation(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
-			   struct ck_error *err)
-{
-	char path[PATH_MAX];
-	int rc;
-
-	for (uint64_t n = from; n <= CK_STEP_MAX; n++) {
-		rc = ck_dirfile_generation(path, dir, n, err);
-		if (!rc)
-			rc = ck_io_mkdir(io, path, err);
-		if (!rc)
-			*out = n;
-		if (rc != CK_EEXIST)
-			return rc;
-	}
-	return ck_fail(err, CK_EIO, "%s: no generation below 2^53 is left", dir);
-}
-
 /* A number without a claim would fence whoever still holds the run, for nothing. */
 static void give_back(const struct ck_io *io, const char *dir, uint64_t generation)
 {
 	char path[PATH_MAX];
 
+	ck_leave_close(io, dir, generation);
 	if (ck_dirfile_generation(path, dir, generation, NULL) == 0)
 		ck_io_remove_tree(io, path, NULL);
 }
 
-int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
-		  struct ck_error *err)
+int ck_claim_take_number(const struct ck_io *io, const char *dir, uint64_t generation,
+			 struct ck_claim *claim, struct ck_error *err)
 {
-	uint64_t next, generation = 0;
 	struct ck_claim taken = *claim;
+	char path[PATH_MAX];
 	int rc;
 
-	rc = next_generation(io, dir, &next, err);
+	rc = ck_dirfile_generation(path, dir, generation, err);
 	if (!rc)
 		rc = ck_random_hex(taken.nonce, CK_RUN_ID_HEX / 2, err);
 	if (!rc)
-		rc = make_generation(io, dir, next, &generation, err);
+		rc = ck_io_mkdir(io, path, err);
 	if (rc)
 		return rc;
 	taken.generation = generation;
-	rc = ck_claim_store(io, dir, &taken, err);
+	rc = ck_leave_open(io, dir, generation, err);
+	if (!rc)
+		rc = ck_claim_store(io, dir, &taken, err);
+	if (!rc)
+		rc = ck_leave_seize(io, dir, generation, err);
 	if (!rc)
 		rc = ck_dirfile_sync(io, dir, err);
 	if (rc)
@@ -357,6 +344,23 @@ int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *clai
 	else
 		*claim = taken;
 	return rc;
+}
+
+int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
+		  struct ck_error *err)
+{
+	uint64_t next = 0;
+	int rc = ck_claim_next(io, dir, &next, err);
+
+	if (rc)
+		return rc;
+	for (unsigned tries = 0; tries < CK_CLAIM_TRIES; tries++) {
+		rc = ck_claim_take_number(io, dir, next + tries, claim, err);
+		if (rc != CK_EEXIST)
+			return rc;
+	}
+	return ck_fail(err, CK_EIO, "%s: no generation from %" PRIu64 " on can be claimed", dir,
+		       next);
 }
 
 int ck_claim_load(const struct ck_io *io, const char *dir, uint64_t generation,

@@ -84,6 +84,9 @@ static inline bool ck_is_unseen(int code)
 	return code == CK_EIO || code == CK_ENOMEM;
 }
 
+/* Is it a failure for lack of space: a full disk, or a quota? By its text, which a message of another rank has too. */
+bool ck_error_is_space(const struct ck_error *err);
+
 /* A few words for a code, for messages that have no text: "bad argument", "digest mismatch" ... */
 const char *ck_code_name(int code);
 

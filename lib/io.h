@@ -171,8 +171,8 @@ int ck_io_read_stream(const struct ck_io *io, const char *path, size_t max_bytes
 
 /*
  * Make `path` have this content, all or nothing: write "<path>.tmp-<random>", fsync, rename.
- * The directory is not fsynced. After a failure the temporary file is gone (unless unlinking fails
- * too) and `path` is as before. Returns 0; CK_ENOENT (no such directory); CK_EIO.
+ * A rename that was done although its answer is a failure is found out and counts. The directory is not fsynced. After
+ * a failure the temporary file is gone (unless unlinking fails too) and `path` is as before. Returns 0; CK_ENOENT (no such directory); CK_EIO.
  */
 int ck_io_write_file(const struct ck_io *io, const char *path, const void *data, size_t bytes,
 		     struct ck_error *err);
@@ -192,10 +192,16 @@ int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *d
 int ck_io_sync_dir(const struct ck_io *io, const char *path, bool *unsupported,
 		   struct ck_error *err);
 
-/* mkdir, mode 0777 & ~umask. Returns 0; CK_EEXIST; CK_ENOENT (parent); CK_EIO. */
+/*
+ * mkdir, mode 0777 & ~umask. Returns 0; CK_EEXIST (also: it is there, but the answer is another failure, so that
+ * nobody can tell who made it); CK_ENOENT (parent); CK_EIO.
+ */
 int ck_io_mkdir(const struct ck_io *io, const char *path, struct ck_error *err);
 
-/* rename(2); the text names both. Returns 0; CK_ENOENT; CK_EEXIST; CK_EIO. */
+/*
+ * rename(2); the text names both. Returns 0, also when it was done although its answer is a failure: `from` is gone,
+ * and `to` there; CK_ENOENT; CK_EEXIST; CK_EIO.
+ */
 int ck_io_rename(const struct ck_io *io, const char *from, const char *to, struct ck_error *err);
 
 /* Sorted (strcmp) names of a directory; not recursive. */
@@ -208,6 +214,9 @@ struct ck_names {
 int ck_io_list(const struct ck_io *io, const char *path, struct ck_names *out,
 	       struct ck_error *err);
 void ck_names_fini(struct ck_names *names);
+
+/* Nothing has that name. False when it is not known. */
+bool ck_io_is_gone(const struct ck_io *io, const char *path);
 
 /* Something stands there that is no directory; a link is none, wherever it leads. False when it is not known. */
 bool ck_io_is_no_dir(const struct ck_io *io, const char *path);

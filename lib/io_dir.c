@@ -94,7 +94,7 @@ struct removal {
 
 static void removal_errno(struct removal *removal, int errnum, const char *path, const char *what)
 {
-	if (errnum != ENOENT && !removal->rc)
+	if (errnum != ENOENT && !removal->rc && !ck_io_is_gone(removal->io, path))
 		removal->rc = ck_fail_errno(removal->err, errnum, "%s: %s", path, what);
 }
 

@@ -97,6 +97,15 @@ int ck_claim_print(const struct ck_claim *claim, struct ck_buf *out, struct ck_e
 int ck_claim_take(const struct ck_io *io, const char *dir, struct ck_claim *claim,
 		  struct ck_error *err);
 /*
+ * In two steps, for who looks in between whether the present owner may be superseded: the number that comes next, and
+ * claiming that one and no other. CK_EEXIST: somebody has it, so that the owner is to be looked at again; at most
+ * CK_CLAIM_TRIES times.
+ */
+#define CK_CLAIM_TRIES 100
+int ck_claim_next(const struct ck_io *io, const char *dir, uint64_t *out, struct ck_error *err);
+int ck_claim_take_number(const struct ck_io *io, const char *dir, uint64_t generation,
+			 struct ck_claim *claim, struct ck_error *err);
+/*
  * Replace claim.json of our own generation. Returns 0; CK_EFENCED: a newer one has taken over, and swept away what
  * was under way; CK_ENOENT; CK_EFORMAT; CK_EIO; CK_ENOMEM.
  */

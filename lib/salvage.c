@@ -165,14 +165,14 @@ static int look_for_commit(const struct salvage *s, bool *committed, struct ck_e
 	return *committed || errno == ENOENT ? 0 : ck_fail_errno(err, errno, "%s: lstat", step);
 }
 
-static int salvage_one(const struct salvage *s, bool *published, struct ck_error *err)
+static int salvage_one(const struct salvage *s, bool *published, bool *lost, struct ck_error *err)
 {
 	struct ck_manifest manifest = {0};
 	struct ck_error why = CK_ERROR_INIT;
 	bool committed = false;
 	int rc = look_for_commit(s, &committed, err);
 
-	*published = false;
+	*published = *lost = false;
 	if (rc)
 		return rc;
 	if (committed)
@@ -180,6 +180,7 @@ static int salvage_one(const struct salvage *s, bool *published, struct ck_error
 	rc = reconstruct(s, &manifest, &why);
 	if (ck_is_unseen(rc)) /* not known to be incomplete: left for the next opener */
 		return ck_fail(err, rc, "%s", why.text);
+	*lost = rc != 0;
 	if (rc)
 		return discard(s, err);
 	rc = remove_strays(s, &manifest, err);
@@ -234,6 +235,12 @@ static int add_published(struct ck_salvaged *out, struct ck_step_id id, struct c
 	return 0;
 }
 
+static void add_lost(struct ck_salvaged *out, struct ck_step_id id)
+{
+	if (out->nlost++ == 0 || ck_step_id_cmp(&id, &out->lost) > 0)
+		out->lost = id;
+}
+
 int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 	       struct ck_salvaged *out, struct ck_error *err)
 {
@@ -246,7 +253,7 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < names.count; i++) {
-		bool published = false;
+		bool published = false, lost = false;
 
 		if (!ck_is_salvage(names.names[i], &s.id) && !ck_is_saving(names.names[i], &s.id))
 			continue;
@@ -256,7 +263,9 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 		if (rc == CK_ENOENT)
 			continue;
 		if (!rc)
-			rc = salvage_one(&s, &published, first ? NULL : err);
+			rc = salvage_one(&s, &published, &lost, first ? NULL : err);
+		if (lost)
+			add_lost(out, s.id);
 		if (!rc && published)
 			rc = add_published(out, s.id, first ? NULL : err);
 		first = first ? first : rc;

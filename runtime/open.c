@@ -12,6 +12,7 @@
 #include "dirfile.h"
 #include "env.h"
 #include "handle.h"
+#include "leave.h"
 #include "parse.h"
 #include "save.h"
 #include "signals.h"
@@ -151,6 +152,12 @@ static void salvage(ckpt *ck)
 		       "salvaged step %" PRIu64
 		       ": its save was complete, only the commit was missing",
 		       salvaged.steps[i].step);
+	if (salvaged.nlost)
+		ck_log(ck,
+		       "the save of step %" PRIu64
+		       " had begun and was not complete when the program "
+		       "ended: it is lost. A program that ends by itself calls ckpt_close first",
+		       salvaged.lost.step);
 	if (salvaged.count)
 		ck->run.committed = true;
 	ck_salvaged_fini(&salvaged);
@@ -166,8 +173,8 @@ static void sweep(void *arg)
 }
 
 /*
- * Rank 0: does the present owner still run? Under Slurm the plugin has looked before the step began; here
- * processes of this host are looked at. Another handle of this process is nobody else's to see.
+ * Rank 0: does the present owner still run? Where the plugin gave the directory, it has looked before the step began;
+ * here processes of this host are looked at, those of a job that names the directory itself as well. Another handle of this process is nobody else's to see.
  */
 static int may_supersede(ckpt *ck, struct ck_error *err)
 {
@@ -187,13 +194,34 @@ static int may_supersede(ckpt *ck, struct ck_error *err)
 			     "): ckpt_close that handle first, or take over with "
 			     "ckpt_options.takeover",
 			     ck->set.dir, owner.generation);
-	else if (ck_owner_seems_alive(ck->io, &owner, ours))
+	else if (!ck->set.planned && ck_owner_seems_alive(ck->io, &owner, ours))
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
 			     "): end it first, or take over with --ckpt-takeover",
 			     ck->set.dir, owner.pid, owner.host, owner.generation);
 	ck_claim_fini(&owner);
 	return rc;
+}
+
+/*
+ * Rank 0: claim the number that came next when the owner was looked at, and no other: whoever has opened the run
+ * since, however long ago that was, has that number, and is looked at as well.
+ */
+static int supersede(ckpt *ck, struct ck_error *err)
+{
+	uint64_t next;
+	int rc;
+
+	for (unsigned tries = 0; tries < CK_CLAIM_TRIES; tries++) {
+		rc = ck_claim_next(ck->io, ck->set.dir, &next, err);
+		if (!rc)
+			rc = may_supersede(ck, err);
+		if (!rc)
+			rc = ck_claim_take_number(ck->io, ck->set.dir, next, &ck->claim, err);
+		if (rc != CK_EEXIST)
+			return rc;
+	}
+	return ck_fail(err, CK_EIO, "%s: no generation can be claimed", ck->set.dir);
 }
 
 /* Rank 0: a generation of our own. */
@@ -206,10 +234,7 @@ static int claim(ckpt *ck, struct ck_error *err)
 	c->submit_time = ck->set.submit_time;
 	c->world_size = (uint32_t)ck->comm.table.size;
 	ck_claim_sign(ck->io, c);
-	rc = may_supersede(ck, err);
-	if (!rc)
-		rc = ck_claim_take(ck->io, ck->set.dir, c, err);
-	if (rc)
+	if ((rc = supersede(ck, err)))
 		return rc;
 	ck->generation = c->generation;
 	/* Of those who open it at once all may get this far; only the last of them need go on. */
@@ -398,6 +423,7 @@ static void end_claim(ckpt *ck)
 {
 	if (!ck_is_root(ck) || !ck->generation)
 		return;
+	ck_leave_close(ck->io, ck->set.dir, ck->generation);
 	ck->claim.ended = true;
 	ck_claim_store(ck->io, ck->set.dir, &ck->claim, NULL);
 }

@@ -257,7 +257,8 @@ static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t
 	ck->last_call_at = 0; /* the next gap is no step's length */
 	ck->step = ck->tried = offer->id.step;
 	ck->wall_clock_before = offer->wall_clock_seconds;
-	ck->rotation.last_step = offer->id.step;
+	ck->rotation.last_step = ck->rotation.began_at = offer->id.step;
+	ck->rotation.pins_known = false;
 	ck->saved = offer->id.step;
 	ck->has_saved = !offer->fresh && !offer->foreign; /* a foreign one is not saved here yet */
 	ck->rotation.protects = ck->has_saved;

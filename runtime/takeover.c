@@ -131,9 +131,8 @@ bool ck_owner_is_gone(const struct ck_io *io, const struct ck_claim *owner, cons
 bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
 			  const struct ck_claim *ours)
 {
-	if (owner->ended || *owner->job.job_id || *ours->job.job_id)
-		return false;
-	if (strcmp(owner->host, ours->host) != 0 || owner->pid == ours->pid || owner->pid < 2)
+	if (owner->ended || strcmp(owner->host, ours->host) != 0 || owner->pid == ours->pid ||
+	    owner->pid < 2)
 		return false;
 	return runs(io, owner);
 }
