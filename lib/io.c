@@ -125,8 +125,10 @@ int ck_io_open_direct(const struct ck_io *io, const char *path, int fd, int flag
 		return -1;
 	direct = open_again(io, path, flags | O_DIRECT);
 	if (direct >= 0 && (io->ops->fstat(io, direct, &got) < 0 || got.st_dev != want.st_dev ||
-			    got.st_ino != want.st_ino))
+			    got.st_ino != want.st_ino)) {
 		ck_io_close(io, &direct);
+		errno = ESTALE;
+	}
 	return direct;
 }
 

@@ -108,7 +108,7 @@ int ck_io_create(const struct ck_io *io, const char *path, int *fd, struct ck_er
 
 /*
  * A further descriptor of the open regular file `fd`, past the page cache: O_DIRECT and `flags`. -1
- * where the file system refuses, or when another file has that path by now.
+ * with errno: EINVAL, EOPNOTSUPP: the file system refuses; ESTALE: another file has that path by now; EMFILE …
  */
 int ck_io_open_direct(const struct ck_io *io, const char *path, int fd, int flags);
 
