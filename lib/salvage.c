@@ -15,6 +15,7 @@ struct salvage {
 	uint64_t generation; /* our own */
 	char path[PATH_MAX]; /* of the .salvage-… directory */
 	struct ck_step_id id;
+	bool unknown; /* it may be complete, and is not published yet */
 };
 
 /* A manifest that was written already: the rename was all that was missing. */
@@ -165,7 +166,7 @@ static int look_for_commit(const struct salvage *s, bool *committed, struct ck_e
 	return *committed || errno == ENOENT ? 0 : ck_fail_errno(err, errno, "%s: lstat", step);
 }
 
-static int salvage_one(const struct salvage *s, bool *published, bool *lost, struct ck_error *err)
+static int salvage_one(struct salvage *s, bool *published, bool *lost, struct ck_error *err)
 {
 	struct ck_manifest manifest = {0};
 	struct ck_error why = CK_ERROR_INIT;
@@ -175,12 +176,14 @@ static int salvage_one(const struct salvage *s, bool *published, bool *lost, str
 	*published = *lost = false;
 	if (rc)
 		return rc;
+	s->unknown = !committed;
 	if (committed)
 		return discard(s, err);
 	rc = reconstruct(s, &manifest, &why);
 	if (ck_is_unseen(rc)) /* not known to be incomplete: left for the next opener */
 		return ck_fail(err, rc, "%s", why.text);
 	*lost = rc != 0;
+	s->unknown = rc == 0;
 	if (rc)
 		return discard(s, err);
 	rc = remove_strays(s, &manifest, err);
@@ -250,6 +253,7 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 
 	*out = (struct ck_salvaged){0};
 	rc = ck_dirfile_list(io, dir, &names, err);
+	out->unknown = rc != 0;
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < names.count; i++) {
@@ -259,6 +263,7 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 			continue;
 		if (s.id.generation >= generation)
 			continue;
+		s.unknown = true;
 		rc = seize(&s, names.names[i], first ? NULL : err);
 		if (rc == CK_ENOENT)
 			continue;
@@ -268,6 +273,7 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 			add_lost(out, s.id);
 		if (!rc && published)
 			rc = add_published(out, s.id, first ? NULL : err);
+		out->unknown |= rc && s.unknown;
 		first = first ? first : rc;
 	}
 	ck_names_fini(&names);

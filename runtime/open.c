@@ -13,6 +13,7 @@
 #include "env.h"
 #include "handle.h"
 #include "leave.h"
+#include "leftover.h"
 #include "parse.h"
 #include "save.h"
 #include "signals.h"
@@ -138,31 +139,6 @@ static int open_run(ckpt *ck, struct ck_error *err)
 	return ck_run_create(ck->io, ck->set.dir, &ck->run, err);
 }
 
-/* Rank 0: what dead generations left: complete saves are published, the rest is put out of the way. */
-static void salvage(ckpt *ck)
-{
-	struct ck_error trouble = CK_ERROR_INIT;
-	struct ck_salvaged salvaged;
-
-	if (ck_salvage(ck->io, ck->set.dir, ck->generation, &salvaged, &trouble))
-		ck_log(ck, "warning: what an earlier start left could not be salvaged: %s",
-		       trouble.text);
-	for (size_t i = 0; i < salvaged.count; i++)
-		ck_log(ck,
-		       "salvaged step %" PRIu64
-		       ": its save was complete, only the commit was missing",
-		       salvaged.steps[i].step);
-	if (salvaged.nlost)
-		ck_log(ck,
-		       "the save of step %" PRIu64
-		       " had begun and was not complete when the program "
-		       "ended: it is lost. A program that ends by itself calls ckpt_close first",
-		       salvaged.lost.step);
-	if (salvaged.count)
-		ck->run.committed = true;
-	ck_salvaged_fini(&salvaged);
-}
-
 /* On the background thread: unlinking takes its time. */
 static void sweep(void *arg)
 {
@@ -241,7 +217,8 @@ static int claim(ckpt *ck, struct ck_error *err)
 	if ((rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err)))
 		return rc;
 	ck_deadline_recall(ck);
-	salvage(ck);
+	if ((rc = ck_leftover_salvage(ck, err)))
+		return rc;
 	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */
 	return ck_dirfile_list(ck->io, ck->set.dir, &ck->found, err);
 }
