@@ -179,7 +179,8 @@ int ck_io_write_file(const struct ck_io *io, const char *path, const void *data,
 
 /*
  * The same, but `path` must not exist: link() instead of rename(), so that of several callers one
- * wins and nobody sees half a file. A link that was made although its answer is a failure (NFS) is
+ * wins and nobody sees half a file. Where the file system has no hard links, the file is created in place instead, and
+ * may be seen before it is whole. A link that was made although its answer is a failure (NFS) is
  * found out and counts. Returns 0; CK_EEXIST; CK_ENOENT (no such directory); CK_EIO.
  */
 int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *data, size_t bytes,
