@@ -63,6 +63,14 @@ struct ck_io_ops {
 	int (*readdir)(const struct ck_io *io, const char *path,
 		       int (*entry)(void *arg, const char *name), void *arg);
 	/*
+	 * The same below an open directory, whatever its name stands for by now: open a directory in it, list it,
+	 * unlink (flags 0) or rmdir (AT_REMOVEDIR).
+	 */
+	int (*open_in)(const struct ck_io *io, int dir, const char *name);
+	int (*readdir_of)(const struct ck_io *io, int dir,
+			  int (*entry)(void *arg, const char *name), void *arg);
+	int (*unlink_in)(const struct ck_io *io, int dir, const char *name, int flags);
+	/*
 	 * flock, exclusive: -1, EWOULDBLOCK, while another descriptor has the file locked. Goes with
 	 * the descriptor, so with the process; ENOSYS and others where there are no locks.
 	 */
