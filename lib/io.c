@@ -375,6 +375,37 @@ int ck_io_write_file(const struct ck_io *io, const char *path, const void *data,
 	return rc;
 }
 
+/* The count of names tells; the content might be another caller's. */
+static bool was_linked(const struct ck_io *io, const char *tmp)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, tmp, &st) == 0 && st.st_nlink == 2;
+}
+
+/* Does the file system have no hard links (exFAT, some of FUSE)? */
+static bool has_no_links(int errnum)
+{
+	return errnum == EPERM || errnum == ENOSYS || errnum == EOPNOTSUPP || errnum == EMLINK;
+}
+
+/* As good as it gets there: of several callers one wins, but others may see its file before it is whole. */
+static int write_in_place(const struct ck_io *io, const char *path, const void *data, size_t bytes,
+			  struct ck_error *err)
+{
+	int fd = -1, rc = ck_io_create(io, path, &fd, err);
+
+	if (rc)
+		return rc;
+	rc = ck_io_pwrite_full(io, fd, path, data, bytes, 0, err);
+	if (!rc)
+		rc = ck_io_sync_close(io, &fd, path, err);
+	ck_io_close(io, &fd);
+	if (rc)
+		io->ops->unlink(io, path);
+	return rc;
+}
+
 int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *data, size_t bytes,
 			 struct ck_error *err)
 {
@@ -386,7 +417,9 @@ int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *d
 		return rc;
 	if (io->ops->link(io, tmp, path) < 0) {
 		errnum = errno;
-		if (!holds(io, path, data, bytes))
+		if (has_no_links(errnum))
+			rc = write_in_place(io, path, data, bytes, err);
+		else if (!was_linked(io, tmp))
 			rc = ck_fail_errno(err, errnum, "%s: link", path);
 	}
 	/* A second name that cannot be removed does not undo what is in place. */

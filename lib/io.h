@@ -63,6 +63,14 @@ struct ck_io_ops {
 	int (*readdir)(const struct ck_io *io, const char *path,
 		       int (*entry)(void *arg, const char *name), void *arg);
 	/*
+	 * The same below an open directory, whatever its name stands for by now: open a directory in it, list it,
+	 * unlink (flags 0) or rmdir (AT_REMOVEDIR).
+	 */
+	int (*open_in)(const struct ck_io *io, int dir, const char *name);
+	int (*readdir_of)(const struct ck_io *io, int dir,
+			  int (*entry)(void *arg, const char *name), void *arg);
+	int (*unlink_in)(const struct ck_io *io, int dir, const char *name, int flags);
+	/*
 	 * flock, exclusive: -1, EWOULDBLOCK, while another descriptor has the file locked. Goes with
 	 * the descriptor, so with the process; ENOSYS and others where there are no locks.
 	 */
@@ -179,7 +187,8 @@ int ck_io_write_file(const struct ck_io *io, const char *path, const void *data,
 
 /*
  * The same, but `path` must not exist: link() instead of rename(), so that of several callers one
- * wins and nobody sees half a file. A link that was made although its answer is a failure (NFS) is
+ * wins and nobody sees half a file. Where the file system has no hard links, the file is created in place instead, and
+ * may be seen before it is whole. A link that was made although its answer is a failure (NFS) is
  * found out and counts. Returns 0; CK_EEXIST; CK_ENOENT (no such directory); CK_EIO.
  */
 int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *data, size_t bytes,

@@ -1,16 +1,31 @@
 #include "hook.h"
 
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool inside;
+
 static const struct ck_io *below(const struct ck_io *io, const char *op, const char *path)
 {
 	struct hook *hook = io->ctx;
 
-	if (!hook->busy) {
-		hook->busy = true;
-		hook->before(hook, op, path);
-		hook->calls++;
-		hook->busy = false;
+	if (!inside) {
+		inside = true;
+		pthread_mutex_lock(&lock);
+		if (!hook->off)
+			hook->before(hook, op, path);
+		hook->calls += !hook->off;
+		pthread_mutex_unlock(&lock);
+		inside = false;
 	}
 	return &ck_io_posix;
+}
+
+void hook_end(struct hook *hook)
+{
+	pthread_mutex_lock(&lock);
+	hook->off = true;
+	pthread_mutex_unlock(&lock);
 }
 
 static int hook_open(const struct ck_io *io, const char *path, int flags, mode_t mode)
@@ -62,6 +77,12 @@ static int hook_readdir(const struct ck_io *io, const char *path,
 	return io->ops->readdir(io, path, entry, arg);
 }
 
+static int hook_unlink_in(const struct ck_io *io, int dir, const char *name, int flags)
+{
+	io = below(io, flags ? "rmdir" : "unlink", name);
+	return io->ops->unlink_in(io, dir, name, flags);
+}
+
 static struct ck_io_ops ops;
 
 void hook_init(struct hook *hook,
@@ -76,6 +97,7 @@ void hook_init(struct hook *hook,
 	ops.link = hook_link;
 	ops.unlink = hook_unlink;
 	ops.readdir = hook_readdir;
+	ops.unlink_in = hook_unlink_in;
 	*hook = (struct hook){.before = before, .arg = arg};
 	hook->io = (struct ck_io){.ops = &ops, .ctx = hook};
 }

@@ -11,11 +11,14 @@ struct hook {
 	/* Before each call that names a path: its operation ("rename", ...) and, of two paths, the first. */
 	void (*before)(struct hook *hook, const char *op, const char *path);
 	void *arg;      /* of the test */
-	unsigned calls; /* so far; of one thread at a time */
-	bool busy;      /* `before` is running: calls of its own are not counted */
+	unsigned calls; /* so far; those that `before` makes itself are not counted */
+	bool off;
 };
 
 void hook_init(struct hook *hook,
 	       void (*before)(struct hook *hook, const char *op, const char *path), void *arg);
+
+/* Nothing is done any more between calls. */
+void hook_end(struct hook *hook);
 
 #endif

@@ -139,8 +139,8 @@ static void newest_goes_for_space(void)
 	options.keep = 2;
 	is_int(run_start(START(1, 2)), 0, "two checkpoints");
 	options.resume = "1";
-	setenv(CK_ENV_IO_FAULT, "open:*.saving*rank-00000.0*:errno=ENOSPC:times=1;rename:.saving*:errno=EIO",
-	       1);
+	setenv(CK_ENV_IO_FAULT,
+	       "open:*.saving*rank-00000.0*:errno=ENOSPC:times=1;rename:.saving*:errno=EIO", 1);
 	options.every = "1d";
 	toy_run(1, &options, two_tries, there, toys, &text);
 	unsetenv(CK_ENV_IO_FAULT);
@@ -202,6 +202,23 @@ static void pinned_by_the_next_start(void)
 	unsetenv("SLURM_JOB_ID");
 }
 
+static void without_hard_links(void)
+{
+	static const char *const causes[] = {"EPERM", "ENOSYS", "EOPNOTSUPP"};
+	char rules[64];
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		snprintf(rules, sizeof(rules), "link:*:errno=%s", causes[i]);
+		fresh_dir("links");
+		setenv(CK_ENV_IO_FAULT, rules, 1);
+		is_int(run_start(START(1)), 0, "link is %s: a run begins: %s", causes[i],
+		       text.text);
+		is_int(run_start(START(2)), 0, "and goes on");
+		unsetenv(CK_ENV_IO_FAULT);
+		is_str(steps_there(), "1.1 2.2", "both are there");
+	}
+}
+
 /* The program's own wait() has had squeue, and its number is another's by now. */
 static void no_stranger_is_killed(void)
 {
@@ -238,6 +255,7 @@ int main(void)
 	newest_goes_for_space();
 	failed_saves_leave_nothing();
 	pinned_by_the_next_start();
+	without_hard_links();
 	no_stranger_is_killed();
 	return done_testing();
 }

@@ -69,7 +69,7 @@ static int stop_body(struct toy *toy)
 	stop->answer = rc;
 	stop->calls = hook.calls;
 	/* What follows, the events that were noted included, is of no interest. */
-	hook.busy = true;
+	hook_end(&hook);
 	ckpt_wait(toy->ck);
 	while (!ck_background_idle(toy->ck->background))
 		toy_nap_ms(1);
