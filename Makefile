@@ -66,7 +66,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all fuzz check check-full check-other check-unit asan tsan bench bench-peers lint format layers demo \
+.PHONY: all faults fuzz check check-full check-other check-unit asan tsan bench bench-peers lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -85,6 +85,7 @@ help:
 	@echo "check check-full   all tests: one case per behaviour, every case; check-unit: no MPI, no cluster"
 	@echo "check-other        the demo and the tests on the other Debian release (12 or 13), in a folder"
 	@echo "asan tsan fuzz     the unit tests under sanitizers; the parsers under libFuzzer"
+	@echo "faults             kills and errors at each system call of saves, starts and commands"
 	@echo "bench bench-peers  speed, as ratios to the hardware; to what else one might use"
 	@echo "lint layers format clang-tidy, cppcheck, shellcheck; the table of layers; clang-format"
 
@@ -161,7 +162,18 @@ PROVE := prove -j $(if $(filter tsan,$(VARIANT)),1,2) --timer
 check-unit: $(UNIT) $(FUZZ_REPLAY) $(B)/ckpt
 	$(PROVE) $(wildcard tests/*.t) $(UNIT) $(FUZZ_REPLAY)
 
-check-build: all $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT) $(PRELOAD)) $(if $(HAVE_MPI),$(MPI_UNIT))
+FAULTS := $(B)/tests/faults/inject $(B)/tests/faults/life
+$(FAULTS): $(B)/tests/faults/%: $(B)/tests/faults/%.o $(SUPPORT_OBJ) $(B)/libckpt.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
+
+# Strike the library and the command at their system calls: all of them, for hours. SHARE=0/10 takes a tenth.
+SHARE ?= 0/1
+faults: $(FAULTS) $(B)/ckpt
+	tests/faults/sweep $(B) --share $(SHARE)
+	tests/faults/powercut $(B) --random 20 --share $(SHARE)
+
+check-build: all $(FAULTS) $(UNIT) $(FUZZ_REPLAY) $(if $(HAVE_SLURM),$(PLUGIN_UNIT) $(PRELOAD)) $(if $(HAVE_MPI),$(MPI_UNIT))
 
 check: check-build
 	tests/run $(B) fast

@@ -7,6 +7,7 @@
 #include "dirfile.h"
 #include "fields.h"
 #include "json.h"
+#include "leave.h"
 #include "names.h"
 #include "run.h"
 
@@ -249,7 +250,8 @@ static uint64_t generation_in(const char *name)
 	struct ck_step_id id;
 	uint64_t generation;
 
-	if (ck_is_generation(name, &generation))
+	if (ck_is_generation(name, &generation) || ck_is_leaving(name, &generation) ||
+	    ck_is_left(name, &generation))
 		return generation;
 	if (ck_is_step(name, &id) || ck_is_saving(name, &id) || ck_is_salvage(name, &id) ||
 	    ck_is_deleting(name, &id) || ck_is_pin(name, &id))
@@ -312,11 +314,12 @@ static void give_back(const struct ck_io *io, const char *dir, uint64_t generati
 {
 	char path[PATH_MAX];
 
+	ck_leave_close(io, dir, generation);
 	if (ck_dirfile_generation(path, dir, generation, NULL) == 0)
 		ck_io_remove_tree(io, path, NULL);
 }
 
-/* Write the claim into the generation that we have made. */
+/* Write the claim into the generation that we have made, and close the way out of the ones before it. */
 static int sign(const struct ck_io *io, const char *dir, uint64_t generation,
 		struct ck_claim *claim, struct ck_error *err)
 {
@@ -325,7 +328,11 @@ static int sign(const struct ck_io *io, const char *dir, uint64_t generation,
 
 	taken.generation = generation;
 	if (!rc)
+		rc = ck_leave_open(io, dir, generation, err);
+	if (!rc)
 		rc = ck_claim_store(io, dir, &taken, err);
+	if (!rc)
+		rc = ck_leave_seize(io, dir, generation, err);
 	if (!rc)
 		rc = ck_dirfile_sync(io, dir, err);
 	if (rc)

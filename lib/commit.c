@@ -6,6 +6,7 @@
 
 #include "dirfile.h"
 #include "json.h"
+#include "leave.h"
 #include "names.h"
 
 static int staging_path(char out[static PATH_MAX], const char *dir, struct ck_step_id id,
@@ -163,8 +164,12 @@ static int unlink_file(const struct ck_io *io, const char *dir, const char *name
 	int rc;
 
 	rc = ck_dirfile_path(path, dir, name, err);
-	if (!rc && io->ops->unlink(io, path) < 0 && errno != ENOENT)
-		rc = ck_fail_errno(err, errno, "%s: unlink", path);
+	if (!rc && io->ops->unlink(io, path) < 0) {
+		int errnum = errno;
+
+		if (errnum != ENOENT && !ck_io_is_gone(io, path))
+			rc = ck_fail_errno(err, errnum, "%s: unlink", path);
+	}
 	return rc;
 }
 
@@ -226,19 +231,14 @@ static int fail_or_fenced(const struct ck_io *io, const char *dir, uint64_t gene
 static int publish(const struct ck_io *io, const char *dir, const char *staging, const char *step,
 		   uint64_t generation, const struct ck_buf *text, struct ck_error *err)
 {
+	struct ck_error why;
 	int rc;
 
-	rc = ck_io_rename(io, staging, step, err);
+	rc = ck_io_rename(io, staging, step, &why);
 	if (!rc || is_published(io, step, text))
 		return 0;
-	return fail_or_fenced(io, dir, generation, rc, err);
-}
-
-static bool exists(const struct ck_io *io, const char *path)
-{
-	struct stat st;
-
-	return io->ops->lstat(io, path, &st) == 0;
+	rc = fail_or_fenced(io, dir, generation, rc, &why);
+	return ck_fail(err, rc, "%s", why.text);
 }
 
 /* The first one stays. */
@@ -253,7 +253,8 @@ static void warn(struct ck_error *warning, const struct ck_error *why)
  * Where even that fails, readers see it: then it is one.
  */
 static int make_durable(const struct ck_io *io, const char *dir, const char *staging,
-			const char *step, struct ck_error *warning, struct ck_error *err)
+			const char *step, struct ck_step_id id, uint64_t owner,
+			struct ck_error *warning, struct ck_error *err)
 {
 	struct ck_error why;
 	int rc;
@@ -261,7 +262,7 @@ static int make_durable(const struct ck_io *io, const char *dir, const char *sta
 	rc = ck_dirfile_sync(io, dir, &why);
 	if (!rc)
 		return 0;
-	if (ck_io_rename(io, step, staging, NULL) == 0 || !exists(io, step))
+	if (ck_leave_to(io, dir, id, owner, staging, NULL) == 0 || ck_io_is_gone(io, step))
 		return ck_fail(err, rc, "%s", why.text);
 	ck_error_prefix(&why, "not known to be on disk");
 	warn(warning, &why);
@@ -303,7 +304,7 @@ int ck_commit_directory(const struct ck_io *io, const char *dir, const char *sta
 	if (!rc)
 		rc = publish(io, dir, staging, step, owner, &text, err);
 	if (!rc)
-		rc = make_durable(io, dir, staging, step, warning, err);
+		rc = make_durable(io, dir, staging, step, manifest->id, owner, warning, err);
 	ck_buf_fini(&text);
 	if (rc)
 		return rc;

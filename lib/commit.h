@@ -80,6 +80,9 @@ int ck_commit_directory(const struct ck_io *io, const char *dir, const char *sta
 struct ck_salvaged {
 	struct ck_step_id *steps;
 	size_t count;
+	size_t nlost;           /* saves that had begun, and were not complete */
+	struct ck_step_id lost; /* the newest of them */
+	bool unknown;           /* one could not be looked at or committed: it may be the newest state there is */
 };
 
 /*
@@ -119,6 +122,15 @@ int ck_sweep_deleting(const struct ck_io *io, const char *dir, const struct ck_n
  */
 int ck_sweep_fenced(const struct ck_io *io, const char *dir, const struct ck_names *names,
 		    uint64_t generation, struct ck_error *err);
+
+/*
+ * Before a save of ours: what earlier ones that failed have left, where it could not be removed at once. No rank of them
+ * may be writing.
+ *   current  the save under way, whose directories stay
+ *   records  look for records as well, which takes a listing more
+ */
+int ck_sweep_own(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		 struct ck_step_id current, bool records, struct ck_error *err);
 
 /*
  * What lower generations left, once the run is ours: .deleting-*; their records, unless a save of theirs waits to be

@@ -62,6 +62,17 @@ void ck_error_prefix(struct ck_error *err, const char *fmt, ...)
 	mark_cut(err->text, wanted);
 }
 
+bool ck_error_is_space(const struct ck_error *err)
+{
+	static const int causes[] = {ENOSPC, EDQUOT};
+	char cause[64];
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (strstr(err->text, strerror_r(causes[i], cause, sizeof(cause))))
+			return true;
+	return false;
+}
+
 const char *ck_code_name(int code)
 {
 	static const char *const names[] = {

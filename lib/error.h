@@ -8,6 +8,7 @@
 #ifndef CK_ERROR_H
 #define CK_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The values equal those of enum ckpt_code in <ckpt.h>. */
@@ -72,6 +73,18 @@ int ck_errno_code(int errnum);
 /* Put "<text>: " in front of an error that is set. */
 void ck_error_prefix(struct ck_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Could something not be looked at (CK_EIO, CK_ENOMEM: the file system, descriptors, memory, permission)? Then
+ * nothing is known of it: it is neither bad nor missing, it is tried again or left as it is, and never deleted.
+ */
+static inline bool ck_is_unseen(int code)
+{
+	return code == CK_EIO || code == CK_ENOMEM;
+}
+
+/* Is it a failure for lack of space: a full disk, or a quota? By its text, which a message of another rank has too. */
+bool ck_error_is_space(const struct ck_error *err);
 
 /* A few words for a code, for messages that have no text: "bad argument", "digest mismatch" ... */
 const char *ck_code_name(int code);

@@ -125,8 +125,10 @@ int ck_io_open_direct(const struct ck_io *io, const char *path, int fd, int flag
 		return -1;
 	direct = open_again(io, path, flags | O_DIRECT);
 	if (direct >= 0 && (io->ops->fstat(io, direct, &got) < 0 || got.st_dev != want.st_dev ||
-			    got.st_ino != want.st_ino))
+			    got.st_ino != want.st_ino)) {
 		ck_io_close(io, &direct);
+		errno = ESTALE;
+	}
 	return direct;
 }
 
@@ -293,6 +295,36 @@ int ck_io_read_stream(const struct ck_io *io, const char *path, size_t max_bytes
 	return rc;
 }
 
+/*
+ * Answers get lost: a call that was done on a server is told to have failed, or, made once more by the client, fails
+ * because it was done. So what a failed call was to bring about is looked at before the failure is believed.
+ */
+
+/* Is this content there? */
+static bool holds(const struct ck_io *io, const char *path, const void *data, size_t bytes)
+{
+	struct ck_buf there = CK_BUF_INIT;
+	bool same = ck_io_read_file(io, path, bytes, &there, NULL) == 0 && there.len == bytes &&
+		    memcmp(there.data, data, bytes) == 0;
+
+	ck_buf_fini(&there);
+	return same;
+}
+
+bool ck_io_is_gone(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, path, &st) < 0 && errno == ENOENT;
+}
+
+static bool exists(const struct ck_io *io, const char *path)
+{
+	struct stat st;
+
+	return io->ops->lstat(io, path, &st) == 0;
+}
+
 /* Create "<path>.tmp-<random>"; its name goes to `tmp`. */
 static int create_tmp(const struct ck_io *io, const char *path, char tmp[static PATH_MAX], int *fd,
 		      struct ck_error *err)
@@ -312,14 +344,14 @@ static int write_tmp(const struct ck_io *io, const char *path, const void *data,
 {
 	int fd = -1, rc;
 
+	tmp[0] = '\0';
 	rc = create_tmp(io, path, tmp, &fd, err);
-	if (rc)
-		return rc;
-	rc = ck_io_pwrite_full(io, fd, tmp, data, bytes, 0, err);
+	if (!rc)
+		rc = ck_io_pwrite_full(io, fd, tmp, data, bytes, 0, err);
 	if (!rc)
 		rc = ck_io_sync_close(io, &fd, tmp, err);
 	ck_io_close(io, &fd);
-	if (rc)
+	if (rc && *tmp)
 		io->ops->unlink(io, tmp);
 	return rc;
 }
@@ -329,22 +361,49 @@ int ck_io_write_file(const struct ck_io *io, const char *path, const void *data,
 {
 	char tmp[PATH_MAX];
 	int rc = write_tmp(io, path, data, bytes, tmp, err);
+	int errnum;
 
 	if (rc)
 		return rc;
 	if (io->ops->rename(io, tmp, path) < 0) {
-		rc = ck_fail_errno(err, errno, "%s: rename to %s", tmp, path);
+		errnum = errno;
+		if (holds(io, path, data, bytes))
+			return CK_OK;
+		rc = ck_fail_errno(err, errnum, "%s: rename to %s", tmp, path);
 		io->ops->unlink(io, tmp);
 	}
 	return rc;
 }
 
-/* On NFS the answer to a link may get lost and the repetition then fails: the count of names tells. */
+/* The count of names tells; the content might be another caller's. */
 static bool was_linked(const struct ck_io *io, const char *tmp)
 {
 	struct stat st;
 
 	return io->ops->lstat(io, tmp, &st) == 0 && st.st_nlink == 2;
+}
+
+/* Does the file system have no hard links (exFAT, some of FUSE)? */
+static bool has_no_links(int errnum)
+{
+	return errnum == EPERM || errnum == ENOSYS || errnum == EOPNOTSUPP || errnum == EMLINK;
+}
+
+/* As good as it gets there: of several callers one wins, but others may see its file before it is whole. */
+static int write_in_place(const struct ck_io *io, const char *path, const void *data, size_t bytes,
+			  struct ck_error *err)
+{
+	int fd = -1, rc = ck_io_create(io, path, &fd, err);
+
+	if (rc)
+		return rc;
+	rc = ck_io_pwrite_full(io, fd, path, data, bytes, 0, err);
+	if (!rc)
+		rc = ck_io_sync_close(io, &fd, path, err);
+	ck_io_close(io, &fd);
+	if (rc)
+		io->ops->unlink(io, path);
+	return rc;
 }
 
 int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *data, size_t bytes,
@@ -358,7 +417,9 @@ int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *d
 		return rc;
 	if (io->ops->link(io, tmp, path) < 0) {
 		errnum = errno;
-		if (!was_linked(io, tmp))
+		if (has_no_links(errnum))
+			rc = write_in_place(io, path, data, bytes, err);
+		else if (!was_linked(io, tmp))
 			rc = ck_fail_errno(err, errnum, "%s: link", path);
 	}
 	/* A second name that cannot be removed does not undo what is in place. */
@@ -388,14 +449,26 @@ int ck_io_sync_dir(const struct ck_io *io, const char *path, bool *unsupported,
 
 int ck_io_mkdir(const struct ck_io *io, const char *path, struct ck_error *err)
 {
-	if (io->ops->mkdir(io, path, 0777) < 0)
-		return ck_fail_errno(err, errno, "%s: mkdir", path);
-	return CK_OK;
+	int errnum;
+
+	if (io->ops->mkdir(io, path, 0777) == 0)
+		return CK_OK;
+	errnum = errno;
+	if (errnum != EEXIST && exists(io, path))
+		return ck_fail(err, CK_EEXIST,
+			       "%s: mkdir: it is there, but this was the answer: %s", path,
+			       strerror(errnum));
+	return ck_fail_errno(err, errnum, "%s: mkdir", path);
 }
 
 int ck_io_rename(const struct ck_io *io, const char *from, const char *to, struct ck_error *err)
 {
-	if (io->ops->rename(io, from, to) < 0)
-		return ck_fail_errno(err, errno, "%s: rename to %s", from, to);
-	return CK_OK;
+	int errnum;
+
+	if (io->ops->rename(io, from, to) == 0)
+		return CK_OK;
+	errnum = errno;
+	if (ck_io_is_gone(io, from) && exists(io, to))
+		return CK_OK;
+	return ck_fail_errno(err, errnum, "%s: rename to %s", from, to);
 }

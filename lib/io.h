@@ -63,6 +63,14 @@ struct ck_io_ops {
 	int (*readdir)(const struct ck_io *io, const char *path,
 		       int (*entry)(void *arg, const char *name), void *arg);
 	/*
+	 * The same below an open directory, whatever its name stands for by now: open a directory in it, list it,
+	 * unlink (flags 0) or rmdir (AT_REMOVEDIR).
+	 */
+	int (*open_in)(const struct ck_io *io, int dir, const char *name);
+	int (*readdir_of)(const struct ck_io *io, int dir,
+			  int (*entry)(void *arg, const char *name), void *arg);
+	int (*unlink_in)(const struct ck_io *io, int dir, const char *name, int flags);
+	/*
 	 * flock, exclusive: -1, EWOULDBLOCK, while another descriptor has the file locked. Goes with
 	 * the descriptor, so with the process; ENOSYS and others where there are no locks.
 	 */
@@ -108,7 +116,7 @@ int ck_io_create(const struct ck_io *io, const char *path, int *fd, struct ck_er
 
 /*
  * A further descriptor of the open regular file `fd`, past the page cache: O_DIRECT and `flags`. -1
- * where the file system refuses, or when another file has that path by now.
+ * with errno: EINVAL, EOPNOTSUPP: the file system refuses; ESTALE: another file has that path by now; EMFILE …
  */
 int ck_io_open_direct(const struct ck_io *io, const char *path, int fd, int flags);
 
@@ -171,15 +179,16 @@ int ck_io_read_stream(const struct ck_io *io, const char *path, size_t max_bytes
 
 /*
  * Make `path` have this content, all or nothing: write "<path>.tmp-<random>", fsync, rename.
- * The directory is not fsynced. After a failure the temporary file is gone (unless unlinking fails
- * too) and `path` is as before. Returns 0; CK_ENOENT (no such directory); CK_EIO.
+ * A rename that was done although its answer is a failure is found out and counts. The directory is not fsynced. After
+ * a failure the temporary file is gone (unless unlinking fails too) and `path` is as before. Returns 0; CK_ENOENT (no such directory); CK_EIO.
  */
 int ck_io_write_file(const struct ck_io *io, const char *path, const void *data, size_t bytes,
 		     struct ck_error *err);
 
 /*
  * The same, but `path` must not exist: link() instead of rename(), so that of several callers one
- * wins and nobody sees half a file. A link that was made although its answer is a failure (NFS) is
+ * wins and nobody sees half a file. Where the file system has no hard links, the file is created in place instead, and
+ * may be seen before it is whole. A link that was made although its answer is a failure (NFS) is
  * found out and counts. Returns 0; CK_EEXIST; CK_ENOENT (no such directory); CK_EIO.
  */
 int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *data, size_t bytes,
@@ -192,10 +201,16 @@ int ck_io_write_file_new(const struct ck_io *io, const char *path, const void *d
 int ck_io_sync_dir(const struct ck_io *io, const char *path, bool *unsupported,
 		   struct ck_error *err);
 
-/* mkdir, mode 0777 & ~umask. Returns 0; CK_EEXIST; CK_ENOENT (parent); CK_EIO. */
+/*
+ * mkdir, mode 0777 & ~umask. Returns 0; CK_EEXIST (also: it is there, but the answer is another failure, so that
+ * nobody can tell who made it); CK_ENOENT (parent); CK_EIO.
+ */
 int ck_io_mkdir(const struct ck_io *io, const char *path, struct ck_error *err);
 
-/* rename(2); the text names both. Returns 0; CK_ENOENT; CK_EEXIST; CK_EIO. */
+/*
+ * rename(2); the text names both. Returns 0, also when it was done although its answer is a failure: `from` is gone,
+ * and `to` there; CK_ENOENT; CK_EEXIST; CK_EIO.
+ */
 int ck_io_rename(const struct ck_io *io, const char *from, const char *to, struct ck_error *err);
 
 /* Sorted (strcmp) names of a directory; not recursive. */
@@ -208,6 +223,9 @@ struct ck_names {
 int ck_io_list(const struct ck_io *io, const char *path, struct ck_names *out,
 	       struct ck_error *err);
 void ck_names_fini(struct ck_names *names);
+
+/* Nothing has that name. False when it is not known. */
+bool ck_io_is_gone(const struct ck_io *io, const char *path);
 
 /* Something stands there that is no directory; a link is none, wherever it leads. False when it is not known. */
 bool ck_io_is_no_dir(const struct ck_io *io, const char *path);

@@ -1,7 +1,9 @@
 #include "io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,45 +94,66 @@ struct removal {
 	struct ck_error *err;
 };
 
-static void removal_errno(struct removal *removal, int errnum, const char *path, const char *what)
+/* What a name in a removal is called in messages. */
+struct place {
+	const struct place *above;
+	const char *name;
+};
+
+static void path_of(const struct place *place, char out[static PATH_MAX])
 {
-	if (errnum != ENOENT && !removal->rc)
+	char above[PATH_MAX];
+
+	if (!place->above) {
+		snprintf(out, PATH_MAX, "%s", place->name);
+		return;
+	}
+	path_of(place->above, above);
+	if (!ck_path_join(out, above, place->name))
+		snprintf(out, PATH_MAX, "%s", place->name);
+}
+
+static void removal_fail(struct removal *removal, int errnum, const struct place *place,
+			 const char *what)
+{
+	char path[PATH_MAX];
+
+	if (errnum == ENOENT || removal->rc)
+		return;
+	path_of(place, path);
+	if (!ck_io_is_gone(removal->io, path))
 		removal->rc = ck_fail_errno(removal->err, errnum, "%s: %s", path, what);
 }
 
-static bool is_directory(const struct ck_io *io, const char *path)
-{
-	struct stat st;
-
-	return io->ops->lstat(io, path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static void remove_level(struct removal *removal, const char *path, int level);
+static bool empty(struct removal *removal, int fd, const struct place *place, int level);
 
 /* unlink first: it is one call for a file, and never follows a link. */
-static void remove_entry(struct removal *removal, const char *dir, const char *name, int level)
+static void remove_entry(struct removal *removal, int dir, const struct place *place, int level)
 {
-	char path[PATH_MAX];
-	int errnum;
+	const struct ck_io *io = removal->io;
+	int errnum, fd;
+	bool looked;
 
-	if (!ck_path_join(path, dir, name)) {
-		removal_errno(removal, ENAMETOOLONG, dir, name);
-		return;
-	}
-	if (removal->io->ops->unlink(removal->io, path) == 0)
+	if (io->ops->unlink_in(io, dir, place->name, 0) == 0)
 		return;
 	errnum = errno;
-	if ((errnum == EISDIR || errnum == EPERM) && is_directory(removal->io, path))
-		remove_level(removal, path, level + 1);
-	else
-		removal_errno(removal, errnum, path, "unlink");
+	fd = errnum == EISDIR || errnum == EPERM ? io->ops->open_in(io, dir, place->name) : -1;
+	if (fd < 0) {
+		removal_fail(removal, errnum, place, "unlink");
+		return;
+	}
+	looked = empty(removal, fd, place, level + 1);
+	ck_io_close(io, &fd);
+	if (looked && io->ops->unlink_in(io, dir, place->name, AT_REMOVEDIR) < 0)
+		removal_fail(removal, errno, place, "rmdir");
 }
 
 /* The names of a directory, dealt to some threads. */
 struct removal_share {
 	struct removal removal; /* with an error of its own */
 	struct ck_error err;
-	const char *dir;
+	int dir;
+	const struct place *place;
 	const struct ck_names *names;
 	size_t threads;
 	int level;
@@ -140,13 +163,15 @@ static void remove_share(void *arg, size_t thread)
 {
 	struct removal_share *share = (struct removal_share *)arg + thread;
 
-	for (size_t i = thread; i < share->names->count; i += share->threads)
-		remove_entry(&share->removal, share->dir, share->names->names[i], share->level);
+	for (size_t i = thread; i < share->names->count; i += share->threads) {
+		struct place place = {.above = share->place, .name = share->names->names[i]};
+
+		remove_entry(&share->removal, share->dir, &place, share->level);
+	}
 }
 
-/* A large file takes a while to unlink, and a server answers several at once. */
-static void remove_entries(struct removal *removal, const char *dir, const struct ck_names *names,
-			   int level)
+static void remove_entries(struct removal *removal, int dir, const struct place *place,
+			   const struct ck_names *names, int level)
 {
 	struct removal_share shares[REMOVE_THREADS];
 	/* Not below: trees that are wide and deep would have threads by the thousand. */
@@ -157,6 +182,7 @@ static void remove_entries(struct removal *removal, const char *dir, const struc
 		shares[t] = (struct removal_share){.removal = {.io = removal->io,
 							       .err = &shares[t].err},
 						   .dir = dir,
+						   .place = place,
 						   .names = names,
 						   .threads = threads,
 						   .level = level};
@@ -167,34 +193,50 @@ static void remove_entries(struct removal *removal, const char *dir, const struc
 					      shares[t].err.text);
 }
 
-static void remove_level(struct removal *removal, const char *path, int level)
+/*
+ * Everything in the directory `fd`, which is what it was opened as, whatever has its name by now. False: what is in it
+ * is not known.
+ */
+static bool empty(struct removal *removal, int fd, const struct place *place, int level)
 {
-	struct ck_names names = {NULL, 0};
-	struct ck_error err = CK_ERROR_INIT;
+	struct listing list = {.names = {NULL, 0}};
+	char path[PATH_MAX];
 	int rc;
 
+	path_of(place, path);
 	if (level > TREE_LEVELS) {
 		if (!removal->rc)
 			removal->rc = ck_fail(removal->err, CK_EFORMAT,
 					      "%s: not removed: more than %d directories deep",
 					      path, TREE_LEVELS);
-		return;
+		return false;
 	}
-	rc = ck_io_list(removal->io, path, &names, &err);
-	if (rc && rc != CK_ENOENT && !removal->rc)
-		removal->rc = ck_fail(removal->err, rc, "%s", err.text);
-	if (names.count)
-		remove_entries(removal, path, &names, level);
-	ck_names_fini(&names);
-	if (!rc && removal->io->ops->rmdir(removal->io, path) < 0)
-		removal_errno(removal, errno, path, "rmdir");
+	rc = removal->io->ops->readdir_of(removal->io, fd, listing_add, &list);
+	if (rc < 0)
+		removal_fail(removal, errno, place, "read directory");
+	else if (list.failed && !removal->rc)
+		removal->rc = ck_fail(removal->err, CK_ENOMEM, "%s: out of memory", path);
+	if (list.names.count)
+		remove_entries(removal, fd, place, &list.names, level);
+	ck_names_fini(&list.names);
+	return rc == 0 && !list.failed;
 }
 
 int ck_io_remove_tree(const struct ck_io *io, const char *path, struct ck_error *err)
 {
 	struct removal removal = {.io = io, .rc = CK_OK, .err = err};
+	struct place place = {.name = path};
+	bool looked;
+	int fd = io->ops->open(io, path, O_RDONLY | O_DIRECTORY, 0);
 
-	remove_level(&removal, path, 1);
+	if (fd < 0) {
+		removal_fail(&removal, errno, &place, "read directory");
+	} else {
+		looked = empty(&removal, fd, &place, 1);
+		ck_io_close(io, &fd);
+		if (looked && io->ops->rmdir(io, path) < 0)
+			removal_fail(&removal, errno, &place, "rmdir");
+	}
 	/* Looked at only now: mostly it is one. */
 	if (removal.rc && ck_io_is_no_dir(io, path))
 		removal.rc = ck_fail(err, CK_EFORMAT, "%s: not removed: not a directory", path);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "io_fault_impl.h"
+#include "names.h"
 
 struct open_file {
 	int fd;
@@ -314,6 +315,65 @@ static int fault_readdir(const struct ck_io *io, const char *path,
 	return (int)answer(&action, fault->below->ops->readdir(fault->below, path, entry, arg));
 }
 
+/* The path of a name in an open directory. */
+static void path_in(struct ck_io_fault *fault, int dir, const char *name, char out[static PATH_MAX])
+{
+	char path[PATH_MAX] = "";
+	size_t i;
+
+	pthread_mutex_lock(&fault->lock);
+	i = find_file(fault, dir);
+	if (i < fault->file_count)
+		snprintf(path, sizeof(path), "%s", fault->files[i].path);
+	pthread_mutex_unlock(&fault->lock);
+	if (!ck_path_join(out, path, name))
+		snprintf(out, PATH_MAX, "%s", name);
+}
+
+static int fault_open_in(const struct ck_io *io, int dir, const char *name)
+{
+	struct ck_io_fault *fault = fault_of(io);
+	struct ck_fault_action action;
+	char path[PATH_MAX];
+	int fd;
+
+	path_in(fault, dir, name, path);
+	action = begin(fault, CK_FAULT_OPEN, path, NULL);
+	if (prevented(&action))
+		return (int)answer(&action, -1);
+	fd = fault->below->ops->open_in(fault->below, dir, name);
+	if (fd >= 0 && (action.errnum || !remember_file(fault, fd, path))) {
+		fault->below->ops->close(fault->below, fd);
+		errno = ENOMEM;
+		fd = -1;
+	}
+	return (int)answer(&action, fd);
+}
+
+static int fault_readdir_of(const struct ck_io *io, int dir,
+			    int (*entry)(void *arg, const char *name), void *arg)
+{
+	struct ck_io_fault *fault = fault_of(io);
+	struct ck_fault_action action = begin_fd(fault, CK_FAULT_READDIR, dir);
+
+	if (prevented(&action))
+		return (int)answer(&action, -1);
+	return (int)answer(&action, fault->below->ops->readdir_of(fault->below, dir, entry, arg));
+}
+
+static int fault_unlink_in(const struct ck_io *io, int dir, const char *name, int flags)
+{
+	struct ck_io_fault *fault = fault_of(io);
+	struct ck_fault_action action;
+	char path[PATH_MAX];
+
+	path_in(fault, dir, name, path);
+	action = begin(fault, flags ? CK_FAULT_RMDIR : CK_FAULT_UNLINK, path, NULL);
+	if (prevented(&action))
+		return (int)answer(&action, -1);
+	return (int)answer(&action, fault->below->ops->unlink_in(fault->below, dir, name, flags));
+}
+
 static int fault_lock(const struct ck_io *io, int fd)
 {
 	struct ck_io_fault *fault = fault_of(io);
@@ -339,6 +399,9 @@ static const struct ck_io_ops fault_ops = {
 	.link = fault_link,
 	.unlink = fault_unlink,
 	.readdir = fault_readdir,
+	.open_in = fault_open_in,
+	.readdir_of = fault_readdir_of,
+	.unlink_in = fault_unlink_in,
 	.lock = fault_lock,
 	.queue_new = ck_fault_queue_new,
 	.queue_submit = ck_fault_queue_submit,

@@ -108,16 +108,12 @@ static int each_entry(DIR *dir, int (*entry)(void *arg, const char *name), void 
 	}
 }
 
-static int posix_readdir(const struct ck_io *io, const char *path,
-			 int (*entry)(void *arg, const char *name), void *arg)
+/* Takes the descriptor. */
+static int list_dir(int fd, int (*entry)(void *arg, const char *name), void *arg)
 {
-	int fd = posix_open(io, path, O_RDONLY | O_DIRECTORY, 0);
-	DIR *dir;
+	DIR *dir = fdopendir(fd);
 	int error;
 
-	if (fd < 0)
-		return -1;
-	dir = fdopendir(fd);
 	if (!dir) {
 		error = errno;
 		close(fd);
@@ -128,6 +124,34 @@ static int posix_readdir(const struct ck_io *io, const char *path,
 	closedir(dir);
 	errno = error;
 	return error ? -1 : 0;
+}
+
+static int posix_readdir(const struct ck_io *io, const char *path,
+			 int (*entry)(void *arg, const char *name), void *arg)
+{
+	int fd = posix_open(io, path, O_RDONLY | O_DIRECTORY, 0);
+
+	return fd < 0 ? -1 : list_dir(fd, entry, arg);
+}
+
+static int posix_open_in(const struct ck_io *io, int dir, const char *name)
+{
+	(void)io;
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+static int posix_readdir_of(const struct ck_io *io, int dir,
+			    int (*entry)(void *arg, const char *name), void *arg)
+{
+	int fd = posix_open_in(io, dir, "."); /* with a position of its own */
+
+	return fd < 0 ? -1 : list_dir(fd, entry, arg);
+}
+
+static int posix_unlink_in(const struct ck_io *io, int dir, const char *name, int flags)
+{
+	(void)io;
+	return unlinkat(dir, name, flags);
 }
 
 static int posix_lock(const struct ck_io *io, int fd)
@@ -151,6 +175,9 @@ static const struct ck_io_ops posix_ops = {
 	.link = posix_link,
 	.unlink = posix_unlink,
 	.readdir = posix_readdir,
+	.open_in = posix_open_in,
+	.readdir_of = posix_readdir_of,
+	.unlink_in = posix_unlink_in,
 	.lock = posix_lock,
 	.queue_new = ck_posix_queue_new,
 	.queue_submit = ck_posix_queue_submit,

@@ -42,10 +42,25 @@ char *ck_name_pin(struct ck_step_id id, char out[static CK_NAME_MAX])
 	return print_id(".pin-", id, out);
 }
 
+static char *print_number(const char *prefix, uint64_t generation, char *out)
+{
+	snprintf(out, CK_NAME_MAX, "%s%" PRIu64, prefix, generation);
+	return out;
+}
+
 char *ck_name_generation(uint64_t generation, char out[static CK_NAME_MAX])
 {
-	snprintf(out, CK_NAME_MAX, ".gen-%" PRIu64, generation);
-	return out;
+	return print_number(".gen-", generation, out);
+}
+
+char *ck_name_leaving(uint64_t generation, char out[static CK_NAME_MAX])
+{
+	return print_number(".leaving-", generation, out);
+}
+
+char *ck_name_left(uint64_t generation, char out[static CK_NAME_MAX])
+{
+	return print_number(".left-", generation, out);
 }
 
 char *ck_name_records(uint64_t step, char out[static CK_NAME_MAX])
@@ -133,17 +148,32 @@ bool ck_is_pin(const char *name, struct ck_step_id *id)
 	return parse_id(".pin-", name, id);
 }
 
-bool ck_is_generation(const char *name, uint64_t *generation)
+static bool parse_number(const char *prefix, const char *name, uint64_t *generation)
 {
 	char again[CK_NAME_MAX];
 	const char *p = name;
 	uint64_t found;
 
-	if (!take(&p, ".gen-") || !take_number(&p, CK_STEP_MAX, &found) || found == 0 ||
-	    strcmp(ck_name_generation(found, again), name) != 0)
+	if (!take(&p, prefix) || !take_number(&p, CK_STEP_MAX, &found) || found == 0 ||
+	    strcmp(print_number(prefix, found, again), name) != 0)
 		return false;
 	*generation = found;
 	return true;
+}
+
+bool ck_is_generation(const char *name, uint64_t *generation)
+{
+	return parse_number(".gen-", name, generation);
+}
+
+bool ck_is_leaving(const char *name, uint64_t *generation)
+{
+	return parse_number(".leaving-", name, generation);
+}
+
+bool ck_is_left(const char *name, uint64_t *generation)
+{
+	return parse_number(".left-", name, generation);
 }
 
 bool ck_is_shard(const char *name, uint32_t *rank, uint32_t *part)

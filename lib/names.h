@@ -49,6 +49,8 @@ char *ck_name_salvage(struct ck_step_id id,
 		      char out[static CK_NAME_MAX]);                   /* .salvage-0000001234.g3 */
 char *ck_name_pin(struct ck_step_id id, char out[static CK_NAME_MAX]); /* .pin-0000001234.g3 */
 char *ck_name_generation(uint64_t generation, char out[static CK_NAME_MAX]); /* .gen-3 */
+char *ck_name_leaving(uint64_t generation, char out[static CK_NAME_MAX]);    /* .leaving-3 */
+char *ck_name_left(uint64_t generation, char out[static CK_NAME_MAX]);       /* .left-3 */
 char *ck_name_records(uint64_t step, char out[static CK_NAME_MAX]); /* records-0000001234 */
 char *ck_name_record(uint32_t rank, char out[static CK_NAME_MAX]);  /* rank-00012.json */
 char *ck_name_shard(uint32_t rank, uint32_t part,
@@ -60,6 +62,8 @@ bool ck_is_deleting(const char *name, struct ck_step_id *id);
 bool ck_is_salvage(const char *name, struct ck_step_id *id);
 bool ck_is_pin(const char *name, struct ck_step_id *id);
 bool ck_is_generation(const char *name, uint64_t *generation);
+bool ck_is_leaving(const char *name, uint64_t *generation);
+bool ck_is_left(const char *name, uint64_t *generation);
 bool ck_is_shard(const char *name, uint32_t *rank, uint32_t *part);
 
 /* A file that ck_io_write_file was to rename to `of`: "<of>.tmp-<16 hex digits>". */

@@ -1,8 +1,8 @@
-/* Pins, of rotate.h. */
+#include "pin.h"
+
 #include <errno.h>
 
 #include "dirfile.h"
-#include "rotate.h"
 
 static int pin_path(char out[static PATH_MAX], const char *dir, struct ck_step_id id,
 		    struct ck_error *err)
@@ -44,7 +44,14 @@ int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct
 		return ck_fail(err, rc, "%s", why.text);
 	ck_io_close(io, &fd);
 	rc = rc ? check_pin(io, path, err) : 0;
-	return rc ? rc : ck_dirfile_sync(io, dir, err);
+	if (!rc)
+		rc = ck_dirfile_sync(io, dir, err);
+	/* Behind the pin: rotation looks for one when it has made the checkpoint invisible. */
+	if (!rc && ck_io_is_gone(io, step)) {
+		io->ops->unlink(io, path);
+		return ck_fail(err, CK_ENOENT, "%s: is being deleted, and was not pinned", step);
+	}
+	return rc;
 }
 
 int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err)

@@ -14,14 +14,15 @@ static bool is_counted(const struct ck_rotate_step *step, bool bad)
 
 /* From the oldest on, delete counted ones of a kind until `allowed` are left. */
 static size_t thin_out(const struct ck_rotate_step *steps, size_t count, bool bad, size_t allowed,
-		       bool *out)
+		       bool save_to_come, bool *out)
 {
 	size_t left = 0, deleted = 0;
 
 	for (size_t i = 0; i < count; i++)
 		left += is_counted(&steps[i], bad);
 	for (size_t i = count; i-- > 0 && left > allowed;) {
-		if (!is_counted(&steps[i], bad) || steps[i].protected)
+		if (!is_counted(&steps[i], bad) || steps[i].protected ||
+		    (steps[i].held && save_to_come))
 			continue;
 		out[i] = true;
 		deleted++;
@@ -38,42 +39,56 @@ size_t ck_rotate_decide(const struct ck_rotate_step *steps, size_t count, unsign
 
 	for (size_t i = 0; i < count; i++)
 		out[i] = false;
-	return thin_out(steps, count, false, good ? good : 1, out) +
-	       thin_out(steps, count, true, BAD_KEPT, out);
+	return thin_out(steps, count, false, good ? good : 1, save_to_come, out) +
+	       thin_out(steps, count, true, BAD_KEPT, save_to_come, out);
 }
 
-static int step_paths(const char *dir, struct ck_step_id id, char step[static PATH_MAX],
-		      char deleting[static PATH_MAX], struct ck_error *err)
+/* Has a later generation begun at or before this step? Then it is of a time line that was given up. */
+static bool is_continued(const struct ck_rotate_step *steps, size_t count, size_t i)
 {
-	char name[CK_NAME_MAX];
-	int rc;
-
-	rc = ck_dirfile_path(step, dir, ck_name_step(id, name), err);
-	return rc ? rc : ck_dirfile_path(deleting, dir, ck_name_deleting(id, name), err);
+	if (steps[i].bad || steps[i].given_up)
+		return false;
+	for (size_t k = 0; k < count; k++)
+		if (steps[k].id.generation > steps[i].id.generation &&
+		    steps[k].id.step <= steps[i].id.step)
+			return false;
+	return true;
 }
 
-int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
-		 struct ck_error *err)
+static bool is_first(const struct ck_rotate_step *steps, size_t count, size_t i,
+		     uint64_t keep_every)
 {
-	char step[PATH_MAX], deleting[PATH_MAX];
-	int rc;
+	uint64_t multiple = steps[i].id.step / keep_every;
 
-	rc = step_paths(dir, id, step, deleting, err);
-	if (!rc && ck_io_is_no_dir(io, step))
-		return 0;
-	if (!rc)
-		rc = ck_io_rename(io, step, deleting, err);
-	if (rc == CK_ENOENT)
-		return 0;
-	return rc ? rc : ck_dirfile_sync(io, dir, err);
+	for (size_t k = 0; k < count; k++)
+		if (steps[k].id.step < steps[i].id.step &&
+		    steps[k].id.step / keep_every == multiple && is_continued(steps, count, k))
+			return false;
+	return multiple > 0;
+}
+
+size_t ck_rotate_due(const struct ck_rotate_step *steps, size_t count, uint64_t keep_every,
+		     bool *out)
+{
+	uint64_t pinned = 0;
+	size_t due = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (steps[i].pinned && steps[i].id.step > pinned && is_continued(steps, count, i))
+			pinned = steps[i].id.step;
+	for (size_t i = 0; i < count; i++) {
+		out[i] = keep_every && !steps[i].pinned && steps[i].id.step > pinned &&
+			 is_continued(steps, count, i) && is_first(steps, count, i, keep_every);
+		due += out[i];
+	}
+	return due;
 }
 
 int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_step_id id,
 			  struct ck_error *err)
 {
-	char step[PATH_MAX], deleting[PATH_MAX];
-	int rc;
+	char deleting[PATH_MAX], name[CK_NAME_MAX];
+	int rc = ck_dirfile_path(deleting, dir, ck_name_deleting(id, name), err);
 
-	rc = step_paths(dir, id, step, deleting, err);
 	return rc ? rc : ck_io_remove_tree(io, deleting, err);
 }

@@ -10,6 +10,7 @@
 #include "catalog.h"
 #include "error.h"
 #include "io.h"
+#include "pin.h"
 
 /* One checkpoint as the decision sees it. */
 struct ck_rotate_step {
@@ -17,6 +18,8 @@ struct ck_rotate_step {
 	bool bad;       /* refused by a resume, or failing *sized* */
 	bool pinned;    /* not counted, never deleted */
 	bool protected; /* the one this generation resumed from, until it has committed its own */
+	bool held;      /* goes, if it has to, only after a commit */
+	bool given_up;  /* of a time line that this generation does not continue */
 };
 
 /*
@@ -34,25 +37,15 @@ size_t ck_rotate_decide(const struct ck_rotate_step *steps, size_t count, unsign
 			bool save_to_come, bool *out);
 
 /*
- * Un-publish a checkpoint: rename to .deleting-…, fsync the run directory. Gone already is fine; what is
- * no directory is nobody's checkpoint, and stays.
- * The files are removed by ck_sweep or ck_unpublished_remove. Returns 0; CK_EIO.
+ * Pure. Which are to be pinned by keep_every, and are not: killed between commit and pin, published by a salvage, or a
+ * pin that failed? The first that is there, in this time line, at or after a multiple of keep_every; not those before
+ * the newest that is pinned, whose pins somebody may have taken away on purpose. Steps as above. Returns how many.
  */
-int ck_unpublish(const struct ck_io *io, const char *dir, struct ck_step_id id,
-		 struct ck_error *err);
+size_t ck_rotate_due(const struct ck_rotate_step *steps, size_t count, uint64_t keep_every,
+		     bool *out);
+
+/* Remove the files of a checkpoint that has left (leave.h). Missing is fine. Returns 0; CK_EIO. */
 int ck_unpublished_remove(const struct ck_io *io, const char *dir, struct ck_step_id id,
 			  struct ck_error *err);
-
-/*
- * Pins: a pinned checkpoint is not counted and never deleted. A pin is an empty file .pin-… in the run
- * directory, beside the checkpoint. Pinning twice, and removing a pin that is not there, is fine.
- * Return 0; CK_ENOENT (pin: no such checkpoint); CK_EIO (also: something else has the name).
- */
-int ck_pin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
-int ck_unpin(const struct ck_io *io, const char *dir, struct ck_step_id id, struct ck_error *err);
-/* Does a listing of the run directory have a pin of it? */
-bool ck_pin_listed(const struct ck_names *names, struct ck_step_id id);
-/* When it cannot be known, it counts as pinned. */
-bool ck_is_pinned(const struct ck_io *io, const char *dir, struct ck_step_id id);
 
 #endif

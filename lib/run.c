@@ -174,6 +174,20 @@ static int create(const struct ck_io *io, const char *dir, const struct ck_run *
 	return rc ? rc : link_new(io, dir, &made, err);
 }
 
+/* Where there are no hard links, another one's file may not be whole yet. */
+static int load_whole(const struct ck_io *io, const char *dir, struct ck_run *run,
+		      struct ck_error *err)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	int rc = ck_run_load(io, dir, run, err);
+
+	for (unsigned tries = 0; rc == CK_EFORMAT && tries < 50; tries++) {
+		nanosleep(&pause, NULL);
+		rc = ck_run_load(io, dir, run, err);
+	}
+	return rc;
+}
+
 int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run, struct ck_error *err)
 {
 	char path[PATH_MAX];
@@ -197,7 +211,7 @@ int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run, s
 	 * swept away our temporary file.
 	 */
 	if (!rc || rc == CK_EEXIST || rc == CK_ENOENT)
-		rc = ck_run_load(io, path, run, err);
+		rc = load_whole(io, path, run, err);
 	return rc;
 }
 

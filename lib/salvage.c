@@ -15,6 +15,7 @@ struct salvage {
 	uint64_t generation; /* our own */
 	char path[PATH_MAX]; /* of the .salvage-… directory */
 	struct ck_step_id id;
+	bool unknown; /* it may be complete, and is not published yet */
 };
 
 /* A manifest that was written already: the rename was all that was missing. */
@@ -89,9 +90,10 @@ static int read_records(const struct salvage *s, struct ck_manifest *out, struct
 /* Was the save complete? Every file must be there with its size; bytes are verified when loaded. */
 static int reconstruct(const struct salvage *s, struct ck_manifest *out, struct ck_error *err)
 {
-	int rc = read_manifest(s, out, NULL);
+	int rc = read_manifest(s, out, err);
 
-	if (rc)
+	/* Where it cannot be looked at it may be there, and save.json gone for good. */
+	if (rc && !ck_is_unseen(rc))
 		rc = read_records(s, out, err);
 	if (rc)
 		return rc;
@@ -151,29 +153,37 @@ static int discard(const struct salvage *s, struct ck_error *err)
 	return rc == CK_ENOENT ? 0 : rc;
 }
 
-/* Is this step of this generation there already, from a commit whose end was not seen? */
-static bool is_committed(const struct salvage *s)
+/* Is this step of this generation there already, from a commit whose end was not seen? 0 when it can be told. */
+static int look_for_commit(const struct salvage *s, bool *committed, struct ck_error *err)
 {
 	char step[PATH_MAX], name[CK_NAME_MAX];
 	struct stat st;
+	int rc = ck_dirfile_path(step, s->dir, ck_name_step(s->id, name), err);
 
-	return ck_dirfile_path(step, s->dir, ck_name_step(s->id, name), NULL) == 0 &&
-	       s->io->ops->lstat(s->io, step, &st) == 0;
+	if (rc)
+		return rc;
+	*committed = s->io->ops->lstat(s->io, step, &st) == 0;
+	return *committed || errno == ENOENT ? 0 : ck_fail_errno(err, errno, "%s: lstat", step);
 }
 
-static int salvage_one(const struct salvage *s, bool *published, struct ck_error *err)
+static int salvage_one(struct salvage *s, bool *published, bool *lost, struct ck_error *err)
 {
 	struct ck_manifest manifest = {0};
 	struct ck_error why = CK_ERROR_INIT;
-	int rc;
+	bool committed = false;
+	int rc = look_for_commit(s, &committed, err);
 
-	*published = false;
-	if (is_committed(s))
+	*published = *lost = false;
+	if (rc)
+		return rc;
+	s->unknown = !committed;
+	if (committed)
 		return discard(s, err);
 	rc = reconstruct(s, &manifest, &why);
-	if (rc == CK_EIO ||
-	    rc == CK_ENOMEM) /* not known to be incomplete: left for the next opener */
+	if (ck_is_unseen(rc)) /* not known to be incomplete: left for the next opener */
 		return ck_fail(err, rc, "%s", why.text);
+	*lost = rc != 0;
+	s->unknown = rc == 0;
 	if (rc)
 		return discard(s, err);
 	rc = remove_strays(s, &manifest, err);
@@ -192,9 +202,12 @@ int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id i
 {
 	struct salvage s = {.io = io, .dir = dir, .id = id};
 	char name[CK_NAME_MAX];
+	bool committed = false;
 	int rc = ck_dirfile_path(s.path, dir, ck_name_saving(id, name), err);
 
-	if (!rc && is_committed(&s))
+	if (!rc)
+		rc = look_for_commit(&s, &committed, err);
+	if (!rc && committed)
 		rc = ck_fail(err, CK_EEXIST, "%s: there is a %s", s.path, ck_name_step(id, name));
 	return rc ? rc : reconstruct(&s, out, err);
 }
@@ -225,6 +238,12 @@ static int add_published(struct ck_salvaged *out, struct ck_step_id id, struct c
 	return 0;
 }
 
+static void add_lost(struct ck_salvaged *out, struct ck_step_id id)
+{
+	if (out->nlost++ == 0 || ck_step_id_cmp(&id, &out->lost) > 0)
+		out->lost = id;
+}
+
 int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 	       struct ck_salvaged *out, struct ck_error *err)
 {
@@ -234,22 +253,27 @@ int ck_salvage(const struct ck_io *io, const char *dir, uint64_t generation,
 
 	*out = (struct ck_salvaged){0};
 	rc = ck_dirfile_list(io, dir, &names, err);
+	out->unknown = rc != 0;
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < names.count; i++) {
-		bool published = false;
+		bool published = false, lost = false;
 
 		if (!ck_is_salvage(names.names[i], &s.id) && !ck_is_saving(names.names[i], &s.id))
 			continue;
 		if (s.id.generation >= generation)
 			continue;
+		s.unknown = true;
 		rc = seize(&s, names.names[i], first ? NULL : err);
 		if (rc == CK_ENOENT)
 			continue;
 		if (!rc)
-			rc = salvage_one(&s, &published, first ? NULL : err);
+			rc = salvage_one(&s, &published, &lost, first ? NULL : err);
+		if (lost)
+			add_lost(out, s.id);
 		if (!rc && published)
 			rc = add_published(out, s.id, first ? NULL : err);
+		out->unknown |= rc && s.unknown;
 		first = first ? first : rc;
 	}
 	ck_names_fini(&names);

@@ -74,7 +74,8 @@ void ck_plan_fini(struct ck_plan *plan);
 /* What stood in the way of speed: bits, for a caller who wants to say so once. */
 enum ck_shard_note {
 	CK_NOTE_BUFFERED = 1, /* the file system refuses direct I/O */
-	CK_NOTE_NO_QUEUE = 2  /* there is no io_uring: helper threads overlap disk and CPU */
+	CK_NOTE_NO_QUEUE = 2, /* there is no io_uring: helper threads overlap disk and CPU */
+	CK_NOTE_NO_DIRECT = 4 /* direct I/O was not to be had, for want of descriptors or the like */
 };
 
 /* How shards are written and read. NULL for the whole: { .direct = true, .sha = CK_SHA_BEST }. */
@@ -108,6 +109,8 @@ struct ck_shard {
 	int fd;
 	uint64_t bytes;
 	uint64_t data_offset;
+	uint64_t head_bytes; /* of the header as it was parsed, and its CRC-32; 0: none was */
+	uint32_t head_crc32;
 	struct ck_stored *blocks; /* in file order; names are the shard's */
 	size_t nblocks;
 	uint32_t rank; /* of the file's name */
@@ -148,7 +151,7 @@ typedef int (*ck_consumer)(void *arg, uint64_t offset, const void *data, size_t 
 
 /* A file to read. */
 struct ck_shard_job {
-	const struct ck_shard *shard; /* with a consumer path, fd and bytes are enough */
+	const struct ck_shard *shard; /* with a consumer path, fd, bytes and head_… are enough */
 	const struct ck_expected *expected;
 	/*
 	 * NULL, or takes every byte as soon as it is there, front to back, in the caller's thread:
@@ -173,7 +176,8 @@ struct ck_shard_job {
  *   progress called from the threads
  * Returns 0, or the code of the first file that failed, each with its own in `jobs`: CK_EDIGEST:
  * path and both sizes (then nothing is read), or chunk, byte range and both values; CK_EARG: another
- * level, or a chunk_bytes that is no power of two; CK_EIO; CK_ENOMEM. After a failure the
+ * level, or a chunk_bytes that is no power of two; CK_EIO: also when the bytes are right, and the header that was
+ * parsed is not the one that they have; CK_ENOMEM. After a failure the
  * destinations hold whatever was read. Several threads may read one shard.
  *
  * Memory: up to 12 MiB for each of the files that advance together, for what cannot be read to where

@@ -19,6 +19,8 @@
 /* `options` or the default; `sha` is not CK_SHA_NONE in it. */
 struct ck_shard_options ck_shard_options_or_default(const struct ck_shard_options *options);
 void ck_shard_note(const struct ck_shard_options *options, unsigned note);
+/* ck_io_open_direct failed with `errnum`. */
+void ck_shard_note_direct(const struct ck_shard_options *options, int errnum);
 
 /* Is this block of the same item as the one before it? */
 bool ck_stored_follows(const struct ck_stored *blocks, size_t i);

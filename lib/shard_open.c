@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crc32.h"
 #include "json.h"
 #include "names.h"
 #include "parse.h"
@@ -273,8 +274,11 @@ static int read_header(const struct ck_io *io, struct ck_shard *shard, struct ck
 	if (!json)
 		return ck_fail_nomem(err, bytes);
 	rc = ck_io_pread_full(io, shard->fd, shard->path, json, bytes, sizeof(prefix), err);
-	if (rc == 0)
+	shard->head_bytes = sizeof(prefix) + bytes;
+	if (rc == 0) {
+		shard->head_crc32 = ck_crc32(ck_crc32(0, prefix, sizeof(prefix)), json, bytes);
 		rc = ck_st_parse(shard->path, json, bytes, shard->bytes, header, err);
+	}
 	free(json);
 	return rc;
 }

@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "shard_impl.h"
 
 struct ck_shard_options ck_shard_options_or_default(const struct ck_shard_options *options)
@@ -15,4 +17,11 @@ void ck_shard_note(const struct ck_shard_options *options, unsigned note)
 {
 	if (options->notes)
 		*options->notes |= note;
+}
+
+void ck_shard_note_direct(const struct ck_shard_options *options, int errnum)
+{
+	bool refused = errnum == EINVAL || errnum == EOPNOTSUPP;
+
+	ck_shard_note(options, refused ? CK_NOTE_BUFFERED : CK_NOTE_NO_DIRECT);
 }

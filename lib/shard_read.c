@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crc32.h"
 #include "parallel.h"
 #include "queue.h"
 #include "shard_impl.h"
@@ -29,6 +30,7 @@ struct lane {
 	int direct;      /* a descriptor past the page cache */
 	bool use_direct; /* until the file system refuses */
 	struct ck_digest *digest;
+	uint32_t head_crc32;        /* of what has come of the header */
 	uint64_t submitted, hashed; /* offsets */
 	size_t nsubmitted, nhashed; /* blocks before them */
 	size_t ahead, behind;       /* first block that ends behind them */
@@ -108,8 +110,28 @@ static void scatter(const struct ck_shard_job *job, size_t *next, const char *da
 	}
 }
 
+/* The header was read before, to know where what belongs: it must be the one that is verified now. */
+static uint32_t add_head(uint32_t crc, const struct ck_shard *shard, uint64_t offset,
+			 const void *data, size_t bytes)
+{
+	uint64_t left = shard->head_bytes > offset ? shard->head_bytes - offset : 0;
+
+	return left ? ck_crc32(crc, data, left < bytes ? (size_t)left : bytes) : crc;
+}
+
+static int check_head(const struct ck_shard *shard, uint32_t crc, struct ck_error *err)
+{
+	if (!shard->head_bytes || crc == shard->head_crc32)
+		return 0;
+	return ck_fail(err, CK_EIO,
+		       "%s: bytes [0, %" PRIu64 "), the header: two reads of it differ, crc32 "
+		       "%08" PRIx32 " and %08" PRIx32 ", and the second is right",
+		       shard->path, shard->head_bytes, shard->head_crc32, crc);
+}
+
 /* All bytes have come: are they the right ones? */
-static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_digest *digest)
+static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_digest *digest,
+		   uint32_t head_crc32)
 {
 	struct ck_digests got = {0};
 
@@ -118,13 +140,15 @@ static void finish(const struct reading *r, struct ck_shard_job *job, struct ck_
 	if (job->rc == 0)
 		job->rc = ck_expected_check(job->shard->path, job->expected, &got, r->level,
 					    &job->err);
+	if (job->rc == 0)
+		job->rc = check_head(job->shard, head_crc32, &job->err);
 	ck_digests_fini(&got);
 }
 
 /* ---- through the page cache, one after the other ---- */
 
 static int read_pieces(const struct reading *r, struct ck_shard_job *job, struct ck_digest *digest,
-		       char *bounce)
+		       char *bounce, uint32_t *head_crc32)
 {
 	const struct ck_shard *shard = job->shard;
 	size_t next = 0, behind = 0, bytes;
@@ -139,6 +163,8 @@ static int read_pieces(const struct reading *r, struct ck_shard_job *job, struct
 				      &job->err);
 		if (rc == 0)
 			rc = ck_digest_update(digest, to ? to : bounce, bytes, &job->err);
+		if (rc == 0)
+			*head_crc32 = add_head(*head_crc32, shard, at, to ? to : bounce, bytes);
 		if (rc == 0 && job->consumer)
 			rc = job->consumer(job->consumer_arg, at, bounce, bytes, &job->err);
 		else if (rc == 0 && !to)
@@ -158,6 +184,7 @@ static void read_plainly(const struct reading *r, struct ck_shard_job *job)
 {
 	struct ck_digest *digest = NULL;
 	char *bounce = malloc(PIECE);
+	uint32_t head_crc32 = 0;
 
 	if (!bounce)
 		job->rc = ck_fail_nomem(&job->err, PIECE);
@@ -165,8 +192,8 @@ static void read_plainly(const struct reading *r, struct ck_shard_job *job)
 		job->rc = ck_digest_new(&digest, job->shard->bytes, job->expected->chunk_bytes,
 					sha_of(r), &job->err);
 	if (job->rc == 0)
-		job->rc = read_pieces(r, job, digest, bounce);
-	finish(r, job, digest);
+		job->rc = read_pieces(r, job, digest, bounce, &head_crc32);
+	finish(r, job, digest, head_crc32);
 	ck_digest_free(digest);
 	free(bounce);
 }
@@ -279,6 +306,8 @@ static void move_on(struct thread *t, struct lane *l)
 {
 	struct slot *slot = current(l);
 
+	l->head_crc32 =
+		add_head(l->head_crc32, l->job->shard, l->hashed, slot->data, slot->bytes);
 	if (l->job->consumer)
 		l->job->rc = l->job->consumer(l->job->consumer_arg, l->hashed, slot->data,
 					      slot->bytes, &l->job->err);
@@ -342,7 +371,7 @@ static void open_lane(struct thread *t, struct lane *l)
 		l->direct = ck_io_open_direct(t->r->io, shard->path, shard->fd, O_RDONLY);
 		l->use_direct = l->direct >= 0;
 		if (!l->use_direct)
-			ck_shard_note(&t->r->options, CK_NOTE_BUFFERED);
+			ck_shard_note_direct(&t->r->options, errno);
 	}
 	for (size_t s = 0; s < SLOTS - 1 && job->rc == 0; s++)
 		submit_next(t, l);
@@ -350,7 +379,7 @@ static void open_lane(struct thread *t, struct lane *l)
 
 static void close_lane(struct thread *t, struct lane *l)
 {
-	finish(t->r, l->job, l->digest);
+	finish(t->r, l->job, l->digest, l->head_crc32);
 	ck_io_close(t->r->io, &l->direct);
 	ck_digest_free(l->digest);
 	for (size_t s = 0; s < SLOTS; s++) {

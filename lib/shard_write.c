@@ -226,7 +226,7 @@ static int open_lane(struct writing *w, struct lane *l, struct ck_error *err)
 		l->direct = ck_io_open_direct(w->io, l->path, l->fd, O_WRONLY);
 		l->use_direct = l->direct >= 0;
 		if (!l->use_direct)
-			ck_shard_note(&w->options, CK_NOTE_BUFFERED);
+			ck_shard_note_direct(&w->options, errno);
 	}
 	return ck_io_reserve(w->io, l->fd, l->path, bytes, err);
 }

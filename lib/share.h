@@ -24,6 +24,9 @@
 struct ck_share_file {
 	uint32_t number;
 	struct ck_file file; /* param_shard_* are 0 */
+	/* Of the reader: the header that it parsed, as in struct ck_shard. */
+	uint64_t head_bytes;
+	uint32_t head_crc32;
 };
 
 /* Entry of one file, appended. Failure is remembered in `out`. */

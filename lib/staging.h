@@ -37,10 +37,11 @@ struct ck_room {
 /* Why a save is direct; by urgency, the largest is told. */
 enum ck_staging_answer {
 	CK_STAGED = 0,
-	CK_DIRECT_ASKED, /* CK_STAGING_OFF */
-	CK_DIRECT_MOST,  /* more than CK_STAGING_MOST allows */
-	CK_DIRECT_NODE,  /* more than the node has */
-	CK_DIRECT_LIMIT  /* more than a cgroup has */
+	CK_DIRECT_ASKED,  /* CK_STAGING_OFF */
+	CK_DIRECT_MOST,   /* more than CK_STAGING_MOST allows */
+	CK_DIRECT_NODE,   /* more than the node has */
+	CK_DIRECT_LIMIT,  /* more than a cgroup has */
+	CK_DIRECT_REFUSED /* it was to be staged, and the system did not give the memory */
 };
 
 /* Of each rank's share this much is left alone: what a save takes beside staging, and a 16th. */

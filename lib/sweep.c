@@ -177,6 +177,40 @@ int ck_sweep_fenced(const struct ck_io *io, const char *dir, const struct ck_nam
 	return outcome(&sweep, err);
 }
 
+static void sweep_records(struct sweep *sweep, struct ck_step_id current)
+{
+	char path[PATH_MAX], keep[CK_NAME_MAX];
+	struct ck_error err = CK_ERROR_INIT;
+	struct ck_names names;
+	int rc = ck_dirfile_generation(path, sweep->dir, current.generation, &err);
+
+	if (!rc)
+		rc = ck_io_list(sweep->io, path, &names, &err);
+	note(sweep, rc, &err);
+	if (rc)
+		return;
+	ck_name_records(current.step, keep);
+	for (size_t i = 0; i < names.count; i++)
+		if (is_records(names.names[i]) && strcmp(names.names[i], keep) != 0)
+			remove_named(sweep, path, names.names[i]);
+	ck_names_fini(&names);
+}
+
+int ck_sweep_own(const struct ck_io *io, const char *dir, const struct ck_names *names,
+		 struct ck_step_id current, bool records, struct ck_error *err)
+{
+	struct sweep sweep = {.io = io, .dir = dir};
+	struct ck_step_id id;
+
+	if (records)
+		sweep_records(&sweep, current);
+	for (size_t i = 0; i < names->count; i++)
+		if (ck_is_saving(names->names[i], &id) && id.generation == current.generation &&
+		    id.step != current.step)
+			remove_saving(&sweep, names->names[i], id);
+	return outcome(&sweep, err);
+}
+
 int ck_sweep(const struct ck_io *io, const char *dir, const struct ck_names *names,
 	     uint64_t generation, struct ck_error *err)
 {

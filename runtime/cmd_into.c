@@ -29,7 +29,8 @@ static const char *what_is(const struct ck_io *io, const char *dir)
 	    (has_file(io, dir, CK_MANIFEST_FILE) && has_file(io, dir, CK_SUMS_FILE)))
 		return "checkpoint";
 	if (ck_is_generation(name, &generation) || ck_is_saving(name, &id) ||
-	    ck_is_deleting(name, &id) || ck_is_salvage(name, &id))
+	    ck_is_deleting(name, &id) || ck_is_salvage(name, &id) ||
+	    ck_is_leaving(name, &generation) || ck_is_left(name, &generation))
 		return "directory of a run's own";
 	return NULL;
 }

@@ -114,14 +114,28 @@ int ck_end_time_answer(struct ck_end_time_query *query, int64_t *end, struct ck_
 	return rc ? rc : 1;
 }
 
+static pid_t wait_for(pid_t pid, int flags)
+{
+	pid_t found;
+
+	do
+		found = waitpid(pid, NULL, flags);
+	while (found < 0 && errno == EINTR);
+	return found;
+}
+
 void ck_end_time_forget(struct ck_end_time_query *query)
 {
 	if (!query->pid)
 		return;
-	/* One that has answered is over, or as good as; one that hangs ends here. */
-	kill(query->pid, SIGKILL);
-	while (waitpid(query->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	/*
+	 * One that has answered is over, or as good as; one that hangs ends here. The program's own wait() may have
+	 * had it, and its number may be another process's by now: only what is still our child is touched.
+	 */
+	if (wait_for(query->pid, WNOHANG) == 0) {
+		kill(query->pid, SIGKILL);
+		wait_for(query->pid, 0);
+	}
 	close(query->fd);
 	*query = (struct ck_end_time_query){0};
 }

@@ -101,7 +101,7 @@ static int receive_files(struct ck_intake *in, uint32_t *readers, struct ck_shar
 }
 
 /* Read the headers of this rank's files; they are closed again, there may be thousands. */
-static int read_headers(struct ck_intake *in, const struct ck_share_file *files, size_t nfiles,
+static int read_headers(struct ck_intake *in, struct ck_share_file *files, size_t nfiles,
 			struct ck_buf *headers, struct ck_error *err)
 {
 	int rc = 0;
@@ -115,6 +115,8 @@ static int read_headers(struct ck_intake *in, const struct ck_share_file *files,
 			rc = ck_shard_open(in->io, in->dir, file->rank, file->part, &shard, err);
 		if (rc)
 			return rc;
+		files[i].head_bytes = shard.head_bytes;
+		files[i].head_crc32 = shard.head_crc32;
 		rc = ck_share_pack_header(files[i].number, &shard, &in->table, headers, err);
 		ck_shard_close(in->io, &shard);
 		if (!rc)

@@ -185,15 +185,19 @@ static struct ck_expected expected_of(const struct ck_file *file)
 	};
 }
 
-static int open_file(struct reading *r, const struct ck_file *file, const struct start *start,
-		     struct ck_error *err)
+static int open_file(struct reading *r, const struct ck_share_file *share,
+		     const struct start *start, struct ck_error *err)
 {
+	const struct ck_file *file = &share->file;
+
 	r->has_block = false;
 	r->walk = start->walk;
 	r->kept = start->kept;
 	if (!ck_path_join(r->path, r->in->dir, file->path))
 		return ck_fail(err, CK_EARG, "%s/%s: path too long", r->in->dir, file->path);
 	r->shard.path = r->path;
+	r->shard.head_bytes = share->head_bytes;
+	r->shard.head_crc32 = share->head_crc32;
 	return ck_io_open_read(r->in->io, r->path, &r->shard.fd, &r->shard.bytes, err);
 }
 
@@ -244,7 +248,7 @@ static int read_some(struct ck_intake *in, struct ck_exchange *x, const struct c
 						.consumer_arg = &readings[i]};
 	}
 	for (size_t i = 0; i < count && !rc; i++)
-		rc = open_file(&readings[i], &files[i].file, &starts[i], err);
+		rc = open_file(&readings[i], &files[i], &starts[i], err);
 	if (!rc) {
 		ck_shard_read_all(in->io, jobs, count, in->level, in->options, NULL, NULL, err);
 		rc = judge(readings, jobs, count, err);

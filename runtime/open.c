@@ -13,6 +13,8 @@
 #include "enter.h"
 #include "env.h"
 #include "handle.h"
+#include "leave.h"
+#include "leftover.h"
 #include "parse.h"
 #include "rival.h"
 #include "save.h"
@@ -63,25 +65,6 @@ static int agree_settings(ckpt *ck, const struct ckpt_options *options, struct c
 	return rc;
 }
 
-/* Rank 0: what dead generations left: complete saves are published, the rest is put out of the way. */
-static void salvage(ckpt *ck)
-{
-	struct ck_error trouble = CK_ERROR_INIT;
-	struct ck_salvaged salvaged;
-
-	if (ck_salvage(ck->io, ck->set.dir, ck->generation, &salvaged, &trouble))
-		ck_log(ck, "warning: what an earlier start left could not be salvaged: %s",
-		       trouble.text);
-	for (size_t i = 0; i < salvaged.count; i++)
-		ck_log(ck,
-		       "salvaged step %" PRIu64
-		       ": its save was complete, only the commit was missing",
-		       salvaged.steps[i].step);
-	if (salvaged.count)
-		ck->run.committed = true;
-	ck_salvaged_fini(&salvaged);
-}
-
 /* On the background thread: unlinking takes its time. */
 static void sweep(void *arg)
 {
@@ -109,7 +92,8 @@ static int claim(ckpt *ck, struct ck_error *err)
 	if ((rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err)))
 		return rc;
 	ck_deadline_recall(ck);
-	salvage(ck);
+	if ((rc = ck_leftover_salvage(ck, err)))
+		return rc;
 	/* Before we write here ourselves: sweeping could not tell our files from those of the dead. */
 	return ck_dirfile_list(ck->io, ck->set.dir, &ck->found, err);
 }
@@ -290,6 +274,7 @@ static void end_claim(ckpt *ck)
 {
 	if (!ck_is_root(ck) || !ck->generation)
 		return;
+	ck_leave_close(ck->io, ck->set.dir, ck->generation);
 	ck->claim.ended = true;
 	ck_claim_store(ck->io, ck->set.dir, &ck->claim, NULL);
 }

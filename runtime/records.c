@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dirfile.h"
 #include "json.h"
+#include "parallel.h"
 
 struct ck_records {
 	pthread_mutex_t lock;
@@ -41,7 +41,7 @@ struct ck_records *ck_records_new(uint32_t size)
 		return NULL;
 	}
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->all, NULL);
+	ck_cond_init(&r->all);
 	return r;
 }
 
@@ -142,16 +142,9 @@ void ck_records_give_up(struct ck_records *r)
 
 int ck_records_wait(struct ck_records *r, unsigned timeout_ms)
 {
-	struct timespec until;
+	struct timespec until = ck_cond_deadline(timeout_ms);
 	int rc = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	pthread_mutex_lock(&r->lock);
 	while (r->nreported < r->size && !r->given_up && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&r->all, &r->lock, &until);

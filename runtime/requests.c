@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "dirfile.h"
 #include "names.h"
+#include "parallel.h"
 
 struct ck_requests {
 	const struct ck_io *io;
@@ -28,17 +28,16 @@ static bool take(const struct ck_requests *requests, const char *path)
 	struct stat st;
 
 	return requests->io->ops->lstat(requests->io, path, &st) == 0 &&
-	       requests->io->ops->unlink(requests->io, path) == 0;
+	       (requests->io->ops->unlink(requests->io, path) == 0 ||
+		ck_io_is_gone(requests->io, path));
 }
 
 /* Returns false when it is time to end. */
 static bool pause_second(struct ck_requests *requests)
 {
-	struct timespec until;
+	struct timespec until = ck_cond_deadline(1000);
 	bool ending;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
 	pthread_mutex_lock(&requests->lock);
 	while (!requests->ending &&
 	       pthread_cond_timedwait(&requests->end, &requests->lock, &until) != ETIMEDOUT)
@@ -89,7 +88,7 @@ int ck_requests_new(struct ck_requests **out, const struct ck_io *io, const char
 		take(requests, requests->stop_path);
 		take(requests, requests->save_path);
 		pthread_mutex_init(&requests->lock, NULL);
-		pthread_cond_init(&requests->end, NULL);
+		ck_cond_init(&requests->end);
 		rc = start(requests, err);
 	}
 	if (rc)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "parse.h"
+#include "retry.h"
 #include "search.h"
 
 /* The file entries of a rank, as the record they were made from. */
@@ -109,34 +110,70 @@ static int try_offer(ckpt *ck, const struct ck_search *s, const struct ck_offer 
 	return rc;
 }
 
-/* Is it the checkpoint that is bad, so that an older one may be better? */
+/* Is it not there as it should be, so that an older one may be better? What could not be looked at is not that. */
 static bool is_bad(int code)
 {
-	return code == CK_ENOENT || code == CK_EFORMAT || code == CK_EDIGEST || code == CK_EIO;
+	return code == CK_ENOENT || code == CK_EFORMAT || code == CK_EDIGEST;
 }
 
-/* Collective: from proposal to proposal, until one is good. */
+/* Collective: propose and try one. Returns 0: it is taken (or: fresh); 1: it is refused; a code. */
+static int try_next(ckpt *ck, struct ck_search *s, struct ck_offer *offer, struct ck_error *err)
+{
+	struct ck_error why = CK_ERROR_INIT;
+	int rc = ck_is_root(ck) ? ck_search_propose(ck, s, offer, err) : 0;
+
+	if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
+	    (rc = ck_comm_bcast(&ck->comm, 0, offer, sizeof(*offer), err)))
+		return rc;
+	if (offer->fresh)
+		return 0;
+	rc = try_offer(ck, s, offer, &why);
+	if (!rc)
+		return 0;
+	if (!is_bad(rc)) {
+		*err = why;
+		return rc;
+	}
+	rc = ck_is_root(ck) ? ck_search_refuse(ck, s, rc, &why, err) : 0;
+	rc = ck_comm_agree(&ck->comm, rc, err);
+	return rc ? rc : 1;
+}
+
+/* Alike on all ranks: something could not be looked at, time and again. */
+static void explain(struct ck_error *err)
+{
+	struct ck_error why = *err;
+
+	ck_fail(err, why.code,
+		"%s: this does not mean that a checkpoint is bad, so none is passed over: start "
+		"again when the cause is gone, or choose an older one with --ckpt-resume=STEP "
+		"(ckpt_options.resume)",
+		why.text);
+}
+
+/* Collective: from proposal to proposal, until one is good. What cannot be looked at is tried again for a while. */
 static int find(ckpt *ck, struct ck_search *s, struct ck_offer *offer, struct ck_error *err)
 {
-	for (;;) {
-		struct ck_error why = CK_ERROR_INIT;
-		int rc = ck_is_root(ck) ? ck_search_propose(ck, s, offer, err) : 0;
+	struct ck_retry retry = ck_retry_begin(ck->set.timeout_ms);
+	bool told = false;
 
-		if ((rc = ck_comm_agree(&ck->comm, rc, err)) ||
-		    (rc = ck_comm_bcast(&ck->comm, 0, offer, sizeof(*offer), err)))
-			return rc;
-		if (offer->fresh)
+	for (;;) {
+		int rc = try_next(ck, s, offer, err);
+
+		if (rc == 0)
 			return 0;
-		rc = try_offer(ck, s, offer, &why);
-		if (!rc)
-			return 0;
-		if (!is_bad(rc)) {
-			*err = why;
-			return rc;
+		if (rc == 1) {
+			retry = ck_retry_begin(ck->set.timeout_ms);
+			continue;
 		}
-		rc = ck_is_root(ck) ? ck_search_refuse(ck, s, rc, &why, err) : 0;
-		if ((rc = ck_comm_agree(&ck->comm, rc, err)))
-			return rc;
+		if (ck_is_unseen(rc) && !told)
+			ck_log(ck, "trying again what could not be looked at: %s", err->text);
+		told = true;
+		if (ck_retry_wait(&retry, rc))
+			continue;
+		if (ck_is_unseen(rc))
+			explain(err);
+		return rc;
 	}
 }
 
@@ -257,7 +294,8 @@ static enum ckpt_restored adopt(ckpt *ck, const struct ck_offer *offer, uint64_t
 	ck->last_call_at = 0; /* the next gap is no step's length */
 	ck->step = ck->tried = offer->id.step;
 	ck->wall_clock_before = offer->wall_clock_seconds;
-	ck->rotation.last_step = offer->id.step;
+	ck->rotation.last_step = ck->rotation.began_at = offer->id.step;
+	ck->rotation.pins_known = false;
 	ck->saved = offer->id.step;
 	ck->has_saved = !offer->fresh && !offer->foreign; /* a foreign one is not saved here yet */
 	ck->rotation.protects = ck->has_saved;
@@ -289,13 +327,10 @@ int ck_restore_now(ckpt *ck, enum ckpt_restored *result, struct ck_error *err)
 		return rc;
 	if (ck_is_root(ck))
 		forget_refused(ck);
-	rc = ck_is_root(ck) ? ck_search_begin(ck, &search, err) : 0;
-	rc = ck_comm_agree(&ck->comm, rc, err);
-	if (!rc)
-		rc = find(ck, &search, &offer, err);
+	rc = find(ck, &search, &offer, err);
 	if (!rc)
 		rc = begin_time_line(ck, &offer, err);
-	nrefused = search.next;
+	nrefused = search.nrefused;
 	if (!rc)
 		rc = ck_comm_bcast(&ck->comm, 0, &nrefused, sizeof(nrefused), err);
 	if (!rc) {

@@ -99,7 +99,7 @@ static int judge_owner(const ckpt *ck, const struct ck_claim *owner, struct ck_e
 			       "): ckpt_close that handle first, or take over with "
 			       "ckpt_options.takeover",
 			       ck->set.dir, owner->generation);
-	if (ck_owner_seems_alive(ck->io, owner, ours))
+	if (!ck->set.planned && ck_owner_seems_alive(ck->io, owner, ours))
 		return ck_fail(err, CK_EREFUSED,
 			       "%s: is in use by process %" PRIu64 " on %s (generation %" PRIu64
 			       "): end it first, or take over with --ckpt-takeover",

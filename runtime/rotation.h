@@ -21,15 +21,21 @@ struct ck_rotation {
 	unsigned keep;
 	struct ck_step_id *bad; /* known to be bad */
 	size_t nbad;
-	bool sized_up;       /* those found at the start have been looked at */
+	struct ck_step_id *unseen; /* could not be looked at: as if pinned, until they can */
+	size_t nunseen;
+	bool sized_up;       /* those found at the start have been looked at, all of them */
 	uint64_t keep_every; /* pin the first checkpoint at or after each multiple; 0: none */
 	uint64_t last_step;  /* of the run's newest checkpoint before the one to come */
+	uint64_t began_at;   /* the step that this generation continues from */
+	bool pins_known;     /* what keep_every wants pinned, is */
+	bool no_space;       /* a save has failed for that: nothing waits for a commit any more */
+	bool leftovers;      /* of a save that failed, or of records, could not be removed */
 	bool protects;       /* `protected_id` was resumed from, and nothing is committed since */
 	struct ck_step_id protected_id;
 	bool committed;          /* this generation has committed one */
 	struct ck_run *run;      /* what run.json says */
 	bool noted;              /* it is known to say that there was a commit */
-	struct ck_error trouble; /* of ck_rotation_tidy, not told yet */
+	struct ck_error trouble; /* of ck_rotation_tidy, or that one was not looked at: not told yet */
 };
 
 void ck_rotation_fini(struct ck_rotation *rotation);
@@ -41,15 +47,16 @@ int ck_rotation_mark_bad(struct ck_rotation *rotation, struct ck_step_id id, str
 void ck_rotation_forget_bad(struct ck_rotation *rotation);
 
 /*
- * Before a save, when its staging directory has been made: look whether the run is still ours, and run.json there,
- * un-publish and unlink what has to go, and what is left of former tries and of writers that were fenced.
+ * Before the save `id`, when its staging directory has been made: look whether the run is still ours, and run.json there,
+ * un-publish and unlink what has to go, and what is left of former tries and of writers that were fenced. A
+ * checkpoint that cannot be looked at stays, and is looked at again before the next save.
  * Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM; what ck_rotation_tidy met.
  */
-int ck_rotation_before(struct ck_rotation *rotation, struct ck_error *err);
+int ck_rotation_before(struct ck_rotation *rotation, struct ck_step_id id, struct ck_error *err);
 
 /*
  * After the commit of `id`: pin it, if it is the first at or after a multiple of keep_every; with keep 1 the one
- * before it goes. Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM.
+ * before it goes, and after the first commit of a start that went back, those newer than what it resumed from. Returns 0; CK_EFENCED; CK_EIO; CK_ENOMEM.
  */
 int ck_rotation_after(struct ck_rotation *rotation, struct ck_step_id id, struct ck_error *err);
 

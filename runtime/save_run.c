@@ -20,7 +20,7 @@ static void warn(struct ck_save *save, const char *what, int rc, const struct ck
 static int announce(struct ck_save *save, struct ck_error *err)
 {
 	struct ck_error trouble = CK_ERROR_INIT;
-	int rc = ck_rotation_before(save->rotation, &trouble);
+	int rc = ck_rotation_before(save->rotation, save->head.id, &trouble);
 
 	if (rc == CK_EFENCED)
 		return ck_fail(err, rc, "%s", trouble.text);
@@ -112,6 +112,24 @@ static void conclude(struct ck_save *save)
 	warn(save, "clearing up: ", rc, &trouble);
 }
 
+/*
+ * Rank 0: the save has failed on some rank. A successor takes the staging directory away, and the records: whatever
+ * failed then, failed for that. Who is fenced or alone touches nothing more.
+ */
+static int give_up(struct ck_save *save, int rc, struct ck_error *err)
+{
+	struct ck_error fenced;
+
+	if (rc == CK_EFENCED || rc == CK_EPEER)
+		return rc;
+	if (ck_owner_check(save->io, save->dir, save->head.id.generation, &fenced) == CK_EFENCED)
+		return ck_fail(err, CK_EFENCED, "%s", fenced.text);
+	save->rotation->no_space |= ck_error_is_space(err);
+	if (ck_save_abandon(save->io, save->dir, save->head.id, NULL))
+		save->rotation->leftovers = true; /* swept before the next one */
+	return rc;
+}
+
 /* Rank 0: bring the save to its end, one way or the other. */
 static int end(struct ck_save *save, struct ck_error *err)
 {
@@ -121,9 +139,8 @@ static int end(struct ck_save *save, struct ck_error *err)
 		rc = commit(save, err);
 	if (!rc)
 		conclude(save);
-	else if (rc != CK_EFENCED &&
-		 rc != CK_EPEER) /* who is fenced or alone touches nothing more */
-		ck_save_abandon(save->io, save->dir, save->head.id, NULL);
+	else
+		rc = give_up(save, rc, err);
 	return rc;
 }
 
@@ -137,6 +154,8 @@ static void end_and_tidy(struct ck_save *save)
 	struct ck_step_id id = save->head.id;
 	int rc = end(save, &save->outcome);
 
+	if (!rc) /* whatever was tried on the way: all ranks go by its code */
+		save->outcome = (struct ck_error)CK_ERROR_INIT;
 	save->ended_at = ck_now();
 	atomic_store(&save->ended, rc ? rc : 1);
 	if (!rc)

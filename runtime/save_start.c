@@ -39,7 +39,11 @@ static void forget(struct ck_save *save)
 	save->stored = NULL;
 }
 
-/* How this rank alone would save; memory is looked at only before the buffer grows. */
+/*
+ * How this rank alone would save; memory is looked at only before the buffer grows. What is there by the numbers may
+ * be refused all the same (ulimit -v, Slurm's VSizeFactor, vm.overcommit_memory=2), so it is reserved before the ranks
+ * agree.
+ */
 static uint64_t staging_word(ckpt *ck, uint64_t needed)
 {
 	const struct ck_staging *setting = &ck->set.staging;
@@ -50,6 +54,8 @@ static uint64_t staging_word(ckpt *ck, uint64_t needed)
 	if (setting->mode == CK_STAGING_AUTO && needed > ck->stage.bytes)
 		ck_room_look(&ck_io_posix, ck->root, &ck->room);
 	answer = ck_staging_decide(setting, needed, ck->stage.bytes, &ck->room, &allowed);
+	if (answer == CK_STAGED && ck_stage_reserve(&ck->stage, needed, CK_STAGING_RESERVE, NULL))
+		answer = CK_DIRECT_REFUSED;
 	return ck_staging_pack(answer, needed, allowed);
 }
 
@@ -75,6 +81,13 @@ static void say_direct(ckpt *ck, enum ck_staging_answer answer, uint64_t needed,
 	if (answer <= CK_DIRECT_ASKED || ck->direct_told)
 		return;
 	ck->direct_told = true;
+	if (answer == CK_DIRECT_REFUSED) {
+		ck_log(ck,
+		       "note: a rank needs %s for staging, and the system does not give it that "
+		       "much memory (ulimit -v, vm.overcommit_memory): saves are synchronous",
+		       ck_format_bytes(needed, need));
+		return;
+	}
 	allowed = exactly(&ck->set.staging, answer, allowed);
 	ck_log(ck, "note: a rank needs %s for staging, %s %s: saves are synchronous",
 	       ck_format_bytes(needed, need), ck_format_bytes(allowed, room), where[answer]);
@@ -108,6 +121,8 @@ static int assemble(ckpt *ck, struct ck_save *save, struct ck_error *err)
 		return rc;
 	answer = ck_staging_unpack(words[WORD_STAGING], &needed, &allowed);
 	say_direct(ck, answer, needed, allowed);
+	if (save->staged && answer != CK_STAGED)
+		ck_stage_fini(&ck->stage); /* what was reserved for it, or is too small by now */
 	save->staged = save->staged && answer == CK_STAGED;
 	save->most_bytes = words[WORD_BYTES];
 	return 0;

@@ -1,5 +1,6 @@
 #include "search.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +8,15 @@
 #include <time.h>
 
 #include "choose.h"
+#include "dirfile.h"
 #include "parse.h"
+#include "source.h"
 
 /* The option, as a job and as a program calls it. */
 #define FROM "--ckpt-from (ckpt_options.from)"
+
+/* A run that saves faster than it is read is not run after for ever. */
+#define RENEWALS_MAX 10
 
 void ck_search_fini(struct ck_search *s)
 {
@@ -18,21 +24,41 @@ void ck_search_fini(struct ck_search *s)
 	ck_buf_fini(&s->reasons);
 	if (s->has_manifest)
 		ck_manifest_fini(&s->manifest);
+	*s = (struct ck_search){.reasons = CK_BUF_INIT};
 }
 
 /* ---- what is there ---- */
 
-/* Was this generation claimed by our job, in an earlier start of it? */
-static bool is_ours(const ckpt *ck, uint64_t generation)
+/*
+ * Was this generation claimed by our job, in an earlier start of it? One without a claim, or with a bad one, was not;
+ * where that cannot be looked at, what was asked for must not be done a second time.
+ */
+static int look_for_ours(const ckpt *ck, uint64_t generation, bool *ours, struct ck_error *err)
 {
 	struct ck_claim claim;
-	bool ours;
+	int rc = ck_claim_load(ck->io, ck->set.dir, generation, &claim, err);
 
-	if (ck_claim_load(ck->io, ck->set.dir, generation, &claim, NULL))
-		return false;
-	ours = ck_claim_same_job(&claim, &ck->claim);
-	ck_claim_fini(&claim);
-	return ours;
+	*ours = !rc && ck_claim_same_job(&claim, &ck->claim);
+	if (!rc)
+		ck_claim_fini(&claim);
+	return ck_is_unseen(rc) ? rc : 0;
+}
+
+static int find_candidates(const ckpt *ck, const struct ck_catalog *catalog,
+			   struct ck_candidate *all, struct ck_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < catalog->count && !rc; i++) {
+		bool same = i && catalog->steps[i].generation == catalog->steps[i - 1].generation;
+
+		all[i].id = catalog->steps[i];
+		if (same)
+			all[i].ours = all[i - 1].ours;
+		else
+			rc = look_for_ours(ck, all[i].id.generation, &all[i].ours, err);
+	}
+	return rc;
 }
 
 static int choose(ckpt *ck, const struct ck_catalog *catalog, struct ck_search *s,
@@ -43,17 +69,12 @@ static int choose(ckpt *ck, const struct ck_catalog *catalog, struct ck_search *
 	int n;
 
 	s->steps = calloc(catalog->count + 1, sizeof(*s->steps));
-	if (!all || !s->steps) {
-		free(all);
-		return ck_fail_nomem(err, catalog->count * sizeof(*all));
-	}
-	for (size_t i = 0; i < catalog->count; i++) {
-		bool same = i && catalog->steps[i].generation == catalog->steps[i - 1].generation;
-
-		all[i].id = catalog->steps[i];
-		all[i].ours = same ? all[i - 1].ours : is_ours(ck, catalog->steps[i].generation);
-	}
-	n = ck_choose(&ck->set.resume, all, catalog->count, s->steps, &fresh, err);
+	if (!all || !s->steps)
+		n = ck_fail_nomem(err, catalog->count * sizeof(*all));
+	else
+		n = find_candidates(ck, catalog, all, err);
+	if (!n)
+		n = ck_choose(&ck->set.resume, all, catalog->count, s->steps, &fresh, err);
 	free(all);
 	if (n < 0)
 		return n;
@@ -88,11 +109,12 @@ static int begin_from(ckpt *ck, struct ck_search *s, struct ck_error *err)
 	return ck_fail(err, CK_ENOENT, FROM ": %s: there is no checkpoint", ck->set.from);
 }
 
-int ck_search_begin(ckpt *ck, struct ck_search *s, struct ck_error *err)
+static int begin(ckpt *ck, struct ck_search *s, struct ck_error *err)
 {
 	struct ck_catalog catalog = {0};
 	int rc = ck_catalog_load(ck->io, ck->set.dir, &catalog, err);
 
+	ck_search_fini(s); /* of an earlier try */
 	if (rc)
 		return rc;
 	strcpy(s->run, ck->set.dir);
@@ -109,6 +131,17 @@ int ck_search_begin(ckpt *ck, struct ck_search *s, struct ck_error *err)
 	else if (ck->set.resume.mode == CK_RESUME_STEP)
 		rc = choose(ck, &catalog, s, err); /* says that there is none */
 	ck_catalog_fini(&catalog);
+	s->begun = rc == 0;
+	return rc;
+}
+
+/* Another run goes on meanwhile: what it has removed, it has something newer for. */
+static int renew(ckpt *ck, struct ck_search *s, struct ck_error *err)
+{
+	unsigned renewals = s->renewals;
+	int rc = begin(ck, s, err);
+
+	s->renewals = renewals + 1;
 	return rc;
 }
 
@@ -132,14 +165,15 @@ static int add_refused(struct ck_claim *claim, struct ck_buf *text, struct ck_er
 	return 0;
 }
 
-int ck_search_refuse(ckpt *ck, struct ck_search *s, int code, const struct ck_error *why,
-		     struct ck_error *err)
+static int refuse(ckpt *ck, struct ck_search *s, int code, const struct ck_error *why,
+		  struct ck_error *err)
 {
 	struct ck_step_id id = s->steps[s->next++];
 	char name[CK_NAME_MAX];
 	struct ck_buf text = CK_BUF_INIT;
 	int rc;
 
+	s->nrefused++;
 	ck_buf_addf(&text, "%s: %s", ck_name_step(id, name), why->text);
 	ck_buf_addf(&s->reasons, "%s%s: %s", s->reasons.len ? "; " : "", name, why->text);
 	if (!s->reason_code)
@@ -149,6 +183,40 @@ int ck_search_refuse(ckpt *ck, struct ck_search *s, int code, const struct ck_er
 	rc = add_refused(&ck->claim, &text, err);
 	ck_buf_fini(&text);
 	return rc || s->foreign ? rc : ck_rotation_mark_bad(&ck->rotation, id, err);
+}
+
+/* Is the whole checkpoint away, as a program that rotates takes it? Then it is not bad. 0 when it can be told. */
+static int look_for_step(const ckpt *ck, const struct ck_search *s, bool *gone,
+			 struct ck_error *err)
+{
+	char path[PATH_MAX], name[CK_NAME_MAX];
+	struct stat st;
+	int rc = ck_dirfile_path(path, s->run, ck_name_step(s->steps[s->next], name), err);
+
+	if (rc || ck->io->ops->lstat(ck->io, path, &st) == 0)
+		return rc;
+	*gone = errno == ENOENT;
+	return *gone ? 0 : ck_fail_errno(err, errno, "%s: lstat", path);
+}
+
+int ck_search_refuse(ckpt *ck, struct ck_search *s, int code, const struct ck_error *why,
+		     struct ck_error *err)
+{
+	bool gone = false;
+	int rc = code == CK_ENOENT ? look_for_step(ck, s, &gone, err) : 0;
+
+	if (rc)
+		return rc;
+	if (gone) {
+		ck_log(ck, "step %" PRIu64 " is gone: it was removed while it was looked at",
+		       s->steps[s->next++].step);
+		return s->foreign && s->renewals < RENEWALS_MAX ? renew(ck, s, err) : 0;
+	}
+	/* A client's view of a directory may be old: what one rank misses and another sees is not missing. */
+	if (code == CK_ENOENT && s->has_manifest &&
+	    ck_step_sized(ck->io, s->run, &s->manifest, -1, NULL) == 0)
+		return ck_fail(err, CK_EIO, "%s; but rank 0 sees all of its files", why->text);
+	return refuse(ck, s, code, why, err);
 }
 
 /* ---- proposing ---- */
@@ -218,18 +286,24 @@ static enum ck_level level_for(const ckpt *ck, const struct ck_manifest *m)
 	return warm ? CK_LEVEL_CRC32 : CK_LEVEL_SHA256;
 }
 
-/* The claims before ours, newest first; at most CK_NO_PROGRESS. Returns how many. */
+/*
+ * The claims before ours, newest first; at most CK_NO_PROGRESS, and none behind one that cannot be looked at, which
+ * may be of a start that made progress. Returns how many.
+ */
 static size_t load_claims(const ckpt *ck, struct ck_claim *out)
 {
 	uint64_t *generations;
 	size_t ngenerations, count = 0;
+	int rc = 0;
 
 	if (ck_generations_load(ck->io, ck->set.dir, &generations, &ngenerations, NULL))
 		return 0;
-	for (size_t i = 0; i < ngenerations && count < CK_NO_PROGRESS; i++)
-		if (generations[i] < ck->generation &&
-		    ck_claim_load(ck->io, ck->set.dir, generations[i], &out[count], NULL) == 0)
-			count++;
+	for (size_t i = 0; i < ngenerations && count < CK_NO_PROGRESS && !ck_is_unseen(rc); i++) {
+		if (generations[i] >= ck->generation)
+			continue;
+		rc = ck_claim_load(ck->io, ck->set.dir, generations[i], &out[count], NULL);
+		count += !rc;
+	}
 	free(generations);
 	return count;
 }
@@ -273,7 +347,7 @@ static int check_progress(ckpt *ck, const struct ck_search *s, struct ck_error *
 	return stuck ? hold(ck, s->manifest.id, err) : 0;
 }
 
-/* Load the next manifest that can be read and that SHA256SUMS vouches for. */
+/* Load the next manifest that SHA256SUMS vouches for. */
 static int next_manifest(ckpt *ck, struct ck_search *s, struct ck_error *err)
 {
 	struct ck_error why = CK_ERROR_INIT;
@@ -287,22 +361,66 @@ static int next_manifest(ckpt *ck, struct ck_search *s, struct ck_error *err)
 		s->has_manifest = !rc;
 		if (!rc)
 			return 0;
-		if (rc == CK_ENOMEM || (rc = ck_search_refuse(ck, s, rc, &why, err)))
+		if (ck_is_unseen(rc))
+			return ck_fail(err, rc, "%s", why.text);
+		if ((rc = ck_search_refuse(ck, s, rc, &why, err)))
 			return rc;
 	}
+	if (!s->nrefused)
+		return ck_fail(err, CK_ENOENT, "%s: its checkpoints were removed meanwhile",
+			       s->run);
 	return ck_fail(err, s->reason_code, "%s: none of %zu checkpoint%s is good: %s", s->run,
 		       s->count, ck_plural(s->count), s->reasons.data ? s->reasons.data : "");
+}
+
+/*
+ * It does not fit the program, by its manifest. Is that what its files hold? Else it is not the program that is to
+ * blame. Returns 0: it is; CK_EFORMAT, CK_ENOENT: the checkpoint is bad; CK_EIO, CK_ENOMEM: not known.
+ */
+static int check_headers(const ckpt *ck, const struct ck_search *s, struct ck_error *err)
+{
+	struct ck_source source;
+	int rc = ck_source_open(ck->io, s->run, s->manifest.id, &source, NULL, NULL, err);
+
+	if (!rc)
+		ck_source_close(&source);
+	return rc;
+}
+
+/* A candidate that fits the program, or one that does not through no fault of its own. */
+static int next_fitting(ckpt *ck, struct ck_search *s, struct ck_error *err)
+{
+	struct ck_error why = CK_ERROR_INIT;
+	int rc, fault;
+
+	for (;;) {
+		if ((rc = next_manifest(ck, s, err)))
+			return rc;
+		rc = fits(ck, s, err);
+		if (rc != CK_EITEM)
+			return rc;
+		fault = check_headers(ck, s, &why);
+		if (!fault)
+			return rc;
+		if (ck_is_unseen(fault))
+			return ck_fail(err, fault, "%s", why.text);
+		if ((rc = ck_search_refuse(ck, s, fault, &why, err)))
+			return rc;
+	}
 }
 
 int ck_search_propose(ckpt *ck, struct ck_search *s, struct ck_offer *offer, struct ck_error *err)
 {
 	char name[CK_NAME_MAX];
-	int rc;
+	int rc = s->begun ? 0 : begin(ck, s, err);
 
+	if (rc)
+		return rc;
 	*offer = (struct ck_offer){.fresh = s->count == 0, .foreign = s->foreign};
 	if (offer->fresh)
 		return 0;
-	if ((rc = next_manifest(ck, s, err)))
+	rc = next_fitting(ck, s, err);
+	if (rc)
 		return rc;
 	offer->id = s->manifest.id;
 	offer->level = level_for(ck, &s->manifest);
@@ -312,6 +430,5 @@ int ck_search_propose(ckpt *ck, struct ck_search *s, struct ck_offer *offer, str
 	offer->world_size = s->manifest.world_size;
 	if (!ck_path_join(offer->dir, s->run, ck_name_step(offer->id, name)))
 		return ck_fail(err, CK_EARG, "%s: path too long", s->run);
-	rc = fits(ck, s, err);
-	return rc ? rc : check_progress(ck, s, err);
+	return check_progress(ck, s, err);
 }

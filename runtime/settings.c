@@ -364,6 +364,7 @@ int ck_settings_load(ck_getenv get, const struct ckpt_options *options, struct c
 		return rc;
 	if (dir) {
 		s.off = false;
+		s.planned = !options->dir;
 		if ((rc = set_dir(dir, &s, err)) ||
 		    (rc = set_name(options->dir ? NULL : get(CK_ENV_NAME), &s, err)))
 			return rc;

@@ -22,6 +22,7 @@
 /* Has no pointers, so that rank 0's travels to the others as it is. */
 struct ck_settings {
 	bool off;                   /* no run directory: touch nothing */
+	bool planned;               /* the plugin gave the directory, and has looked who holds it */
 	char dir[PATH_MAX];         /* run directory, absolute */
 	char name[CK_NAME_MAX * 3]; /* the run's; last component of dir unless told */
 	struct ck_interval every;

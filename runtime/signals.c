@@ -38,7 +38,11 @@ static void on_signal(int signum, siginfo_t *info, void *context)
 	const struct slot *slot = &slots[signum];
 	int saved_errno = errno, none = 0;
 
-	if (getpid() == atomic_load(&owner_pid)) {
+	if (getpid() != atomic_load(&owner_pid)) {
+		/* A child made without pthread_atfork: it behaves as if we were not there. */
+		sigaction(signum, &slot->before, NULL);
+		kill(getpid(), signum);
+	} else {
 		if (slot->stops)
 			atomic_compare_exchange_strong(&stop_seen, &none, signum);
 		else
@@ -108,6 +112,34 @@ static void remove_all(void)
 	}
 }
 
+/*
+ * A child gets the dispositions that were there before: who ends it by SIGTERM means it, and its saves are not ours.
+ * What it opens itself begins anew.
+ */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+	remove_all();
+	users = 0;
+	atomic_store(&stop_seen, 0);
+	atomic_store(&saves_seen, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
 static int install_all(const int *stop, const int *save, struct ck_error *err)
 {
 	int rc = check(stop, save, err);
@@ -121,8 +153,10 @@ static int install_all(const int *stop, const int *save, struct ck_error *err)
 
 int ck_signals_install(const int *stop, const int *save, struct ck_error *err)
 {
+	static pthread_once_t watched = PTHREAD_ONCE_INIT;
 	int rc = 0;
 
+	pthread_once(&watched, watch_forks);
 	pthread_mutex_lock(&lock);
 	if (users == 0) {
 		atomic_store(&owner_pid, getpid());

@@ -30,24 +30,40 @@ uint64_t ck_stage_bytes(const struct ck_plan *plan)
 	return bytes;
 }
 
-int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, struct ck_error *err)
+static void *map(uint64_t bytes)
 {
-	void *memory;
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
 
-	needed = (needed + HUGE - 1) / HUGE * HUGE;
-	if (needed <= stage->bytes)
+/* Would the system give that much more? */
+static bool can_map(uint64_t bytes)
+{
+	void *memory = bytes ? map(bytes) : NULL;
+
+	if (memory && memory != MAP_FAILED)
+		munmap(memory, bytes);
+	return memory != MAP_FAILED;
+}
+
+int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, uint64_t spare, struct ck_error *err)
+{
+	uint64_t grown = (needed + HUGE - 1) / HUGE * HUGE;
+	void *memory = MAP_FAILED;
+
+	if (grown <= stage->bytes)
 		return 0;
-	if (stage->memory) /* what is there is warm, and stays */
-		memory = mremap(stage->memory, stage->bytes, needed, MREMAP_MAYMOVE);
+	if (!can_map(grown - stage->bytes + spare))
+		;
+	else if (stage->memory) /* what is there is warm, and stays */
+		memory = mremap(stage->memory, stage->bytes, grown, MREMAP_MAYMOVE);
 	else
-		memory = mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			      0);
+		memory = map(grown);
 	if (memory == MAP_FAILED)
 		return ck_fail(err, CK_ENOMEM, "staging: no memory for %llu bytes (%zu are there)",
 			       (unsigned long long)needed, stage->bytes);
-	madvise(memory, needed, MADV_HUGEPAGE); /* an improvement where it works */
+	madvise(memory, grown, MADV_HUGEPAGE); /* an improvement where it works */
 	stage->memory = memory;
-	stage->bytes = needed;
+	stage->bytes = grown;
 	return 0;
 }
 
@@ -174,7 +190,7 @@ int ck_stage_copy(struct ck_stage *stage, struct ck_plan *plan, const struct ck_
 	struct copy copy = {.npieces = 0};
 	unsigned char *image;
 	size_t blocks = 0;
-	int rc = ck_stage_reserve(stage, ck_stage_bytes(plan), err);
+	int rc = ck_stage_reserve(stage, ck_stage_bytes(plan), 0, err);
 
 	if (rc)
 		return rc;
@@ -204,7 +220,7 @@ int ck_stage_copy_some(struct ck_stage *stage, struct ck_plan *plan,
 		for (size_t b = 0; b < plan->parts[p].nblocks; b++)
 			if (ck_registry_copier(registry, plan->parts[p].blocks[b].name))
 				needed += aligned(plan->parts[p].blocks[b].bytes);
-	rc = ck_stage_reserve(stage, needed, err);
+	rc = ck_stage_reserve(stage, needed, 0, err);
 	for (size_t p = 0; !rc && p < plan->nparts; p++) {
 		for (size_t b = 0; !rc && b < plan->parts[p].nblocks; b++) {
 			struct ck_stored *block = &plan->parts[p].blocks[b];

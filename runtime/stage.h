@@ -21,8 +21,12 @@ struct ck_stage {
 /* How many bytes of buffer the copy of a plan takes. */
 uint64_t ck_stage_bytes(const struct ck_plan *plan);
 
-/* Room for so many bytes; what is there is kept, and moved at most. Returns 0 or CK_ENOMEM: both numbers. */
-int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, struct ck_error *err);
+/*
+ * Room for so many bytes; what is there is kept, and moved at most. Where it has to grow, `spare` bytes more must be
+ * there as well, of which nothing is taken: what comes next needs memory too.
+ * Returns 0 or CK_ENOMEM: both numbers.
+ */
+int ck_stage_reserve(struct ck_stage *stage, uint64_t needed, uint64_t spare, struct ck_error *err);
 
 /*
  * Copy the plan's headers and blocks into the buffer, in as many threads as the task has CPUs; through the

@@ -121,22 +121,38 @@ int ck_leave_mark(const ckpt *ck, uint64_t step, enum ck_want want, const char *
 	return ck_mark_store(ck->io, ck->set.dir, ck->generation, &mark, err);
 }
 
+/*
+ * Rank 0: leave word for the requeue, which only the owner may ask for: this job has nothing to come back to when
+ * another one has the run. Returns 0; CK_EFENCED.
+ */
+static int mark_stop(const ckpt *ck, uint64_t step, enum ck_why why, const char *reason,
+		     struct ck_error *err)
+{
+	enum ck_want want = why == CK_WHY_STOP_REQUEST ? CK_WANT_STOP : CK_WANT_REQUEUE;
+	struct ck_error trouble;
+	int rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
+
+	if (rc == CK_EFENCED || !ck_leave_mark(ck, step, want, reason, &trouble))
+		return rc == CK_EFENCED ? rc : 0;
+	/* A newer owner sweeps away what was about to be renamed. */
+	rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
+	if (rc != CK_EFENCED)
+		ck_log(ck, "warning: the mark for the requeue could not be written: %s",
+		       trouble.text);
+	return rc == CK_EFENCED ? rc : 0;
+}
+
 /* Collective: save, leave word for the requeue, and only then let any rank go. */
 static int stop(ckpt *ck, uint64_t step, enum ck_why why, unsigned detail, struct ck_error *err)
 {
 	char reason[64];
-	int rc = save_and_wait(ck, step, err), marked = 0;
+	int rc = save_and_wait(ck, step, err);
 
 	ck_why_text(why, detail, reason);
 	if (!goes_on(rc))
 		return rc;
-	if (ck_is_root(ck))
-		marked = ck_leave_mark(ck, step,
-				       why == CK_WHY_STOP_REQUEST ? CK_WANT_STOP : CK_WANT_REQUEUE,
-				       reason, err);
-	if (marked)
-		ck_log(ck, "warning: the mark for the requeue could not be written: %s", err->text);
-	if ((rc = ck_comm_barrier(&ck->comm, err)))
+	rc = ck_is_root(ck) ? mark_stop(ck, step, why, reason, err) : 0;
+	if ((rc = ck_comm_agree(&ck->comm, rc, err)))
 		return rc;
 	ck->stopped = true;
 	if (ck->has_saved)
@@ -358,19 +374,45 @@ int ckpt_restore(ckpt *ck, uint64_t *step)
 	return (int)result;
 }
 
+/* Does run.json say so, whatever the answer to writing it was? */
+static bool is_marked_complete(const ckpt *ck)
+{
+	struct ck_run run;
+
+	return ck_run_load(ck->io, ck->set.dir, &run, NULL) == 0 && run.complete &&
+	       run.complete_step == ck->step;
+}
+
 /* Rank 0: note in run.json that there is nothing left to do. */
 static int mark_complete(ckpt *ck, struct ck_error *err)
 {
+	struct ck_error why = CK_ERROR_INIT;
 	struct ck_run run = ck->run;
 	int rc = ck_owner_check(ck->io, ck->set.dir, ck->generation, err);
 
+	if (rc)
+		return rc;
 	run.committed = run.complete = true;
 	run.complete_step = ck->step;
-	if (!rc)
-		rc = ck_run_store(ck->io, ck->set.dir, &run, err);
+	rc = ck_run_store(ck->io, ck->set.dir, &run, &why);
+	if (rc && is_marked_complete(ck)) {
+		ck_log(ck, "warning: marked as complete, but not known to be on disk: %s",
+		       why.text);
+		rc = 0;
+	}
 	if (!rc)
 		ck->run = run;
-	return rc;
+	return rc ? ck_fail(err, rc, "%s", why.text) : 0;
+}
+
+/* Rank 0: the mark of a stop asks for a requeue, and a finished run needs none. */
+static void mark_finished(ckpt *ck)
+{
+	struct ck_error err = CK_ERROR_INIT;
+
+	if (ck->stopped && ck_leave_mark(ck, ck->step, CK_WANT_STOP, "complete", &err))
+		ck_log(ck, "warning: the mark for the requeue could not be taken back: %s",
+		       err.text);
 }
 
 int ckpt_complete(ckpt *ck)
@@ -378,8 +420,10 @@ int ckpt_complete(ckpt *ck)
 	struct ck_error err = CK_ERROR_INIT;
 	int rc;
 
-	if (is_over(ck, &rc))
-		return rc < 0 ? rc : 0;
+	if (ck_is_idle(
+		    ck,
+		    &rc)) /* but not when it was told to stop: it may have finished with that step */
+		return rc;
 	rc = may_save(ck, &err);
 	if (!rc)
 		rc = settle(ck, &err);
@@ -387,6 +431,8 @@ int ckpt_complete(ckpt *ck)
 		rc = save_and_wait(ck, ck->step, &err);
 	if (!rc) {
 		rc = ck_is_root(ck) ? mark_complete(ck, &err) : 0;
+		if (ck_is_root(ck) && !rc)
+			mark_finished(ck);
 		rc = ck_comm_agree(&ck->comm, rc, &err);
 	}
 	if (!rc) {

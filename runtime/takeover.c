@@ -146,9 +146,8 @@ enum ck_process ck_owner_process(const struct ck_io *io, const struct ck_claim *
 bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
 			  const struct ck_claim *ours)
 {
-	if (owner->ended || *owner->job.job_id || *ours->job.job_id)
-		return false;
-	if (strcmp(owner->host, ours->host) != 0 || owner->pid == ours->pid || owner->pid < 2)
+	if (owner->ended || strcmp(owner->host, ours->host) != 0 || owner->pid == ours->pid ||
+	    owner->pid < 2)
 		return false;
 	return runs(io, owner);
 }

@@ -28,9 +28,9 @@ enum ck_process ck_owner_process(const struct ck_io *io, const struct ck_claim *
 /*
  * True when the owner's claim was not ended, was made by another process of this host, and that very process
  * still runs: no zombie, and not begun after the claim (then its number was given to another; by its start and the boot
- * where the claim has them, else by the clock). A claim of a Slurm job, or by one, is never said to be alive: the plugin judges those.
+ * where the claim has them, else by the clock). Of other hosts nothing is known: false.
  *
- *   ours  our own claim: host, pid and job
+ *   ours  our own claim: host and pid
  */
 bool ck_owner_seems_alive(const struct ck_io *io, const struct ck_claim *owner,
 			  const struct ck_claim *ours);

@@ -27,14 +27,14 @@ boxtree slabs values
 reshard
 shard shard_impl shard_open shard_read shard_expect shard_cut shard_plan shard_options shard_write
 manifest manifest_check fields files record user
-run claim mark
+run claim owner mark leave pin
 sums
 catalog choose resolve
 commit salvage sweep
 verify verify_impl verify_files verify_items
 share
 source
-rotate pin"
+rotate"
 
 bad=0
 complain() {

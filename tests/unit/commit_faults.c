@@ -174,7 +174,7 @@ static void take_over(const char *dir, const char *when)
 	struct ck_claim claim = {.time = 1764448670};
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_names names = {NULL, 0};
-	struct ck_salvaged salvaged = {NULL, 0};
+	struct ck_salvaged salvaged = {.steps = NULL};
 	struct ck_step_id id;
 
 	if (ck_claim_take(&ck_io_posix, dir, &claim, &err) ||

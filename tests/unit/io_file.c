@@ -58,10 +58,10 @@ static void test_write_file_failures(void)
 static void test_write_file_new_failures(void)
 {
 	static const struct write_row more[] = {
-		{"link:file:errno=EPERM", CK_EIO, "/file: link: Operation not permitted"},
 		{"link:file:errno=ENOSPC", CK_EIO, "/file: link: No space left on device"},
 		{"link:file:errno=EEXIST", CK_EEXIST, "/file: link: File exists"},
-		{"link:file:errno=EPERM;lstat:*:errno=EIO", CK_EIO, "/file: link: Operation not"},
+		{"link:file:errno=EROFS;lstat:*:errno=EIO", CK_EIO, "/file: link: Read-only"},
+		{"link:file:errno=EPERM;pwrite:file:errno=EIO", CK_EIO, "/file: write of"},
 	};
 	struct scratch files = scratch_new();
 

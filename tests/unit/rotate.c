@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io_fault.h"
+#include "leave.h"
 #include "rundir.h"
 #include "tap.h"
 
@@ -12,7 +13,7 @@
 
 /*
  * Steps newest first, each "<step>" or "<generation>/<step>", followed by letters: b bad, p pinned,
- * r the one resumed from. `goes` lists those that are deleted.
+ * r the one resumed from, h held until a commit. `goes` lists those that are deleted.
  */
 static const struct {
 	const char *name;
@@ -58,6 +59,8 @@ static const struct {
 	{"resumed from after newer bad ones", "13b 12b 11r 10 9", 2, true, "10 9"},
 	{"bad and resumed from: not deleted", "14b 13b 12br 11", 3, true, ""},
 
+	{"newer than what was resumed from: not before a commit", "12h 11h 10r 9", 2, true, "9"},
+	{"then they go", "2/11 1/12h 1/11h 1/10", 2, false, "1/11h 1/10"},
 	{"an abandoned timeline goes first", "2/300 1/5000 1/4000", 2, true, "1/5000 1/4000"},
 	{"an abandoned timeline, after the commit", "2/400 2/300 1/5000", 2, false, "1/5000"},
 };
@@ -80,6 +83,7 @@ static size_t parse_steps(const char *text, struct ck_rotate_step *steps)
 			step->bad |= *end == 'b';
 			step->pinned |= *end == 'p';
 			step->protected |= *end == 'r';
+			step->held |= *end == 'h';
 		}
 	}
 	return n;
@@ -108,6 +112,42 @@ static void test_decisions(void)
 		for (size_t k = 0; k < count; k++)
 			right += out[k] == contains(goes, want, steps[k].id);
 		is_u64(right, count, "%s: which", rows[i].name);
+	}
+}
+
+/* `due` lists those that are to be pinned, with a multiple of 100. */
+static void test_due(void)
+{
+	static const struct {
+		const char *name, *steps, *due;
+	} pins[] = {
+		{"none there", "", ""},
+		{"none at a multiple yet", "90 80", ""},
+		{"killed between commit and pin", "100 90 80", "100"},
+		{"the first behind it", "120 110 90", "110"},
+		{"pinned already", "120 110p 90", ""},
+		{"a pin that failed once", "210 200 190 110p", "200"},
+		{"somebody took the pin away", "320 310p 210 200", ""},
+		{"two missed", "210 200 190 110", "200 110"},
+		{"a bad one does not count", "120 110b 90", "120"},
+		{"of another time line", "2/510 2/500 2/400p 1/500p", "2/500"},
+		{"a salvaged one", "1/300 1/210p", "1/300"},
+	};
+
+	for (size_t i = 0; i < ROWS(pins); i++) {
+		struct ck_rotate_step steps[STEPS_MAX], want[STEPS_MAX];
+		size_t count = parse_steps(pins[i].steps, steps);
+		size_t due = parse_steps(pins[i].due, want);
+		bool out[STEPS_MAX];
+		unsigned right = 0;
+
+		is_u64(ck_rotate_due(steps, count, 100, out), due, "%s: how many to pin",
+		       pins[i].name);
+		for (size_t k = 0; k < count; k++)
+			right += out[k] == contains(want, due, steps[k].id);
+		is_u64(right, count, "%s: which", pins[i].name);
+		is_u64(ck_rotate_due(steps, count, 0, out), 0, "%s: none without keep_every",
+		       pins[i].name);
 	}
 }
 
@@ -155,17 +195,17 @@ static void test_unpublish(void)
 	struct ck_io_fault *fault;
 
 	make_run(dir);
-	is_int(ck_unpublish(&ck_io_posix, dir, id, &err), 0, "gone already is fine");
+	is_int(ck_leave(&ck_io_posix, dir, id, 1, &err), 0, "gone already is fine");
 	is_int(ck_unpublished_remove(&ck_io_posix, dir, id, &err), 0, "here too");
 	is_int(save_step(&ck_io_posix, dir, id, 1, NULL, &err), 0, "a checkpoint");
 
 	is_int(ck_io_fault_new(&fault, &ck_io_posix, "rename:*:errno=EIO", &err), 0, "fault");
-	is_int(ck_unpublish(ck_io_fault_io(fault), dir, id, &err), CK_EIO, "a rename that fails");
+	is_int(ck_leave(ck_io_fault_io(fault), dir, id, 1, &err), CK_EIO, "a rename that fails");
 	like(err.text, "step-0000000007.g1: rename to ", "the text");
 	ok(exists_in(dir, "step-0000000007.g1/manifest.json"), "it is still there");
 	ck_io_fault_free(fault);
 
-	is_int(ck_unpublish(&ck_io_posix, dir, id, &err), 0, "un-published");
+	is_int(ck_leave(&ck_io_posix, dir, id, 1, &err), 0, "un-published");
 	ok(!exists_in(dir, "step-0000000007.g1"), "it is no checkpoint any more");
 	ok(exists_in(dir, ".deleting-0000000007.g1/manifest.json"), "its files are still there");
 	is_int(ck_io_fault_new(&fault, &ck_io_posix, "unlink:manifest.json:errno=EACCES", &err), 0,
@@ -181,6 +221,7 @@ static void test_unpublish(void)
 int main(void)
 {
 	test_decisions();
+	test_due();
 	for (unsigned keep = 1; keep <= 4; keep++)
 		test_life(keep);
 	test_unpublish();

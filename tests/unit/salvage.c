@@ -117,6 +117,41 @@ static void again(void)
 	is_good(dir);
 }
 
+/*
+ * Each call that looks fails once, by each cause: what is not salvaged for that is there still, and the next opener
+ * salvages it.
+ */
+static void not_looked_at(void)
+{
+	static const char *const causes[] = {"EIO", "ESTALE", "EMFILE", "ENOMEM", "EACCES"};
+	static const char *const cuts[] = {
+		"rename:.saving-*:errno=EIO", /* save.json is gone, all hangs on the manifest */
+		"open:SHA256SUMS*:errno=EIO", /* save.json and the records */
+	};
+
+	for (unsigned n = 0; n < 2 * 48; n++) {
+		const char *dir = run_cut(cuts[n % 2]);
+		struct ck_error err = CK_ERROR_INIT;
+		struct ck_salvaged salvaged;
+		struct ck_io_fault *fault;
+		char rules[96];
+		int rc;
+
+		snprintf(rules, sizeof(rules),
+			 "open,pread,fstat,lstat,readdir:*:errno=%s:after=%u:times=1",
+			 causes[n / 2 % 5], n / 2);
+		ck_io_fault_new(&fault, &ck_io_posix, rules, &err);
+		rc = ck_salvage(ck_io_fault_io(fault), dir, 2, &salvaged, &err);
+		ok(salvaged.count == 1 || rc == CK_EIO || rc == CK_ENOMEM,
+		   "%s: salvaged, or said: %d", rules, rc);
+		ck_salvaged_fini(&salvaged);
+		ck_io_fault_free(fault);
+		ok(exists_in(dir, "step-0000000002.g1") || salvage(dir) == 1,
+		   "%s: by the next opener, then", rules);
+		is_good(dir);
+	}
+}
+
 static void fenced(void)
 {
 	const char *dir = run_cut("rename:.saving-*:errno=EIO");
@@ -136,6 +171,7 @@ int main(void)
 	incomplete();
 	damaged();
 	again();
+	not_looked_at();
 	fenced();
 	return done_testing();
 }

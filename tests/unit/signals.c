@@ -2,7 +2,9 @@
 #include "signals.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,10 +53,60 @@ static void children(void)
 	pid = fork();
 	if (pid == 0) {
 		raise(SIGTERM);
-		_exit(ck_signals_stop() == 0 && chained == 0 ? 0 : 1);
+		_exit(ck_signals_stop() == 0 && chained == SIGTERM ? 0 : 1);
 	}
 	waitpid(pid, &status, 0);
-	is_int(status, 0, "a forked child neither notes nor passes on a signal, and lives on");
+	is_int(status, 0, "a forked child takes no note of a signal: who had it before us has it");
+	ck_signals_remove();
+}
+
+/* What a child that `make` makes does with a signal. */
+static int status_of(pid_t (*make)(void), int signum, bool opens)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int status = -1;
+	pid_t pid = make();
+
+	if (pid == 0) {
+		if (opens && ck_signals_install(stop, save, &err))
+			_exit(99);
+		kill(getpid(), signum);
+		_exit(ck_signals_stop());
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static pid_t plain_fork(void)
+{
+	return fork();
+}
+
+/* Nobody is told of it: as a fork by a runtime of another language. */
+static pid_t bare_fork(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+/* As a worker of Python's multiprocessing, which is ended by SIGTERM. */
+static void dispositions(void)
+{
+	struct ck_error err = CK_ERROR_INIT;
+	int status;
+
+	signal(SIGTERM, SIG_DFL);
+	ck_signals_install(stop, save, &err);
+	status = status_of(plain_fork, SIGTERM, false);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "SIGTERM ends a forked child");
+	status = status_of(plain_fork, SIGUSR2, false);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2, "so does SIGUSR2");
+	status = status_of(bare_fork, SIGTERM, false);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "and one that fork(3) did not make");
+	status = status_of(plain_fork, SIGTERM, true);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == SIGTERM,
+	   "a child that opens a run of its own sees SIGTERM: %d", status);
+	raise(SIGTERM);
+	is_int(ck_signals_stop(), SIGTERM, "and the parent goes on as before");
 	ck_signals_remove();
 }
 
@@ -145,6 +197,7 @@ int main(void)
 	refused();
 	flags();
 	children();
+	dispositions();
 	later_handlers();
 	named_again();
 	called_from_above();

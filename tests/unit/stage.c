@@ -66,15 +66,16 @@ static void failures(void)
 	struct ck_part parts[2] = {{.bytes = UINT64_C(1) << 61}, {.bytes = 1}};
 	struct ck_plan plan = {.parts = parts, .nparts = 1};
 
-	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plan), &err), CK_ENOMEM,
+	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plan), 0, &err), CK_ENOMEM,
 	       "more than there is");
 	like(err.text, "no memory for 2305843009213693952 bytes (0 are there)", "both numbers");
 	ok(!stage.memory, "nothing is held");
 	parts[0].bytes = 5000;
-	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plan), &err), 0, "a little");
+	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plan), 0, &err), 0, "a little");
 	memset(stage.memory, 7, 5000);
 	parts[0].bytes = UINT64_C(1) << 61;
-	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plan), &err), CK_ENOMEM, "it cannot grow");
+	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plan), 0, &err), CK_ENOMEM,
+	       "it cannot grow");
 	like(err.text, "bytes (2097152 are there)", "says what there is");
 	is_int(stage.memory[4999], 7, "and it is still there");
 	ck_stage_fini(&stage);
@@ -170,7 +171,7 @@ static void grows_once(void)
 	size_t bytes;
 	long kib;
 
-	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plans[0]), NULL), 0, "reserve");
+	is_int(ck_stage_reserve(&stage, ck_stage_bytes(&plans[0]), 0, NULL), 0, "reserve");
 	was = stage.memory;
 	bytes = stage.bytes;
 	is_int(ck_stage_copy(&stage, &plans[0], &registry, NULL), 0, "a save");

@@ -7,6 +7,7 @@
 
 #include "commit.h"
 #include "io_fault.h"
+#include "leave.h"
 #include "rotate.h"
 #include "rundir.h"
 #include "tap.h"
@@ -205,7 +206,7 @@ static void test_look_alikes(void)
 	put_file(in_dir(dir, "elsewhere/file"), "mine");
 	is_int(recover(&ck_io_posix, dir, 3, &err), 0, "recovered: %s", err.text);
 	is_int(sweep_fenced(dir, 3, &err), 0, "swept: %s", err.text);
-	is_int(ck_unpublish(&ck_io_posix, dir, step, &err), 0, "rotated: %s", err.text);
+	is_int(ck_leave(&ck_io_posix, dir, step, 1, &err), 0, "rotated: %s", err.text);
 	for (size_t i = 0; i < ROWS(files); i++) {
 		char *text = content_of(in_dir(dir, files[i]));
 
