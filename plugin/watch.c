@@ -107,19 +107,20 @@ static void announce(bool held, const char *reason)
 static bool requeue(const struct ck_jobinfo *job, bool held, const char *reason)
 {
 	struct ck_error err;
-	int rc;
+	int rc, by_script = held ? 0 : ck_jobinfo_grace_requeues(job);
 
 	announce(held, reason);
 	state.unfinished = true;
-	state.by = CK_BY_REQUEST;
-	if (!held && ck_jobinfo_grace_requeues(job) &&
-	    ck_jobinfo_signal_batch(job, SIGTERM, NULL) == 0) {
-		state.by = CK_BY_SCRIPT;
-		rc = 0;
-	} else {
-		rc = held ? ck_jobinfo_requeue_held(job, reason, &err)
-			  : ck_jobinfo_requeue(job, &err);
-	}
+	/* In doubt never both ways: the job would be requeued twice. */
+	if (by_script < 0)
+		return false;
+	state.by = by_script ? CK_BY_SCRIPT : CK_BY_REQUEST;
+	if (by_script)
+		rc = ck_jobinfo_signal_batch(job, SIGTERM, &err);
+	else if (held)
+		rc = ck_jobinfo_requeue_held(job, reason, &err);
+	else
+		rc = ck_jobinfo_requeue(job, &err);
 	if (rc == CK_EREFUSED)
 		ck_say("not requeued: Slurm says: %s", err.text);
 	state.requeued = rc == 0;
@@ -131,7 +132,7 @@ static void forbid(struct ck_jobinfo *job)
 {
 	struct ck_error err;
 
-	if (!ck_jobinfo_grace_requeues(job))
+	if (ck_jobinfo_grace_requeues(job) <= 0)
 		return;
 	job->may_requeue = ck_jobinfo_forbid_requeue(job, &err) != 0;
 	if (job->may_requeue)
