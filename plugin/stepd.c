@@ -95,6 +95,7 @@ void ck_stepd_task_init(spank_t spank)
 	    spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_ENV, &env) != ESPANK_SUCCESS)
 		return;
+	ck_spankopts_clear_task_env(spank);
 	if (step_id == SLURM_BATCH_SCRIPT)
 		init_batch(spank, job_id, env);
 	else if (step_id < SLURM_MAX_NORMAL_STEP_ID)
