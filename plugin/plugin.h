@@ -81,6 +81,11 @@ char *ck_spankopts_job_var(enum ck_opt opt, char out[static CK_SPANKOPTS_VAR]);
 
 /* ---- contexts */
 
+/* To who asks for checkpoints where several components run as one. */
+#define CK_NO_HET                                                                           \
+	"checkpointing does not support heterogeneous jobs and steps (several components, " \
+	"separated by ':' or 'hetjob'); --ckpt=off starts this one without checkpoints"
+
 void ck_alloc_init(void);
 void ck_alloc_post_opt(spank_t spank);
 void ck_srun_init(void);
