@@ -182,6 +182,7 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 	start->opts = opts;
 	start->outside = job_has.id != start->job_id;
 	watch->most = opts->requeue;
+	watch->margin = (uint32_t)opts->margin_seconds;
 	watch->known = ck_jobinfo_load(start->job_id, &watch->noted, NULL) == 0;
 	watch->noted.job_id = watch->known ? start->job_id : 0; /* ck_begin: all zero */
 	if (is_visitor(watch) && !ck_spankopts_asked()) {
