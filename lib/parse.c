@@ -316,6 +316,17 @@ int ck_parse_bytes(const char *what, const char *text, uint64_t *bytes, struct c
 	return CK_OK;
 }
 
+char *ck_first_host(const char *list, char *out, size_t size)
+{
+	size_t prefix = strcspn(list, "[,"), number = 0;
+	const char *inside = list + prefix + 1;
+
+	if (list[prefix] == '[')
+		number = strcspn(inside, "-,]");
+	snprintf(out, size, "%.*s%.*s", (int)prefix, list, (int)number, list[prefix] ? inside : "");
+	return out;
+}
+
 char *ck_format_bytes(uint64_t bytes, char out[static 16])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

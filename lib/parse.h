@@ -49,6 +49,12 @@ int ck_parse_run_name(const char *what, const char *text, struct ck_error *err);
 /* Length of the valid UTF-8 sequence at the front of text (1-4), 0 if there is none. */
 int ck_utf8_sequence(const unsigned char *text, uint64_t bytes);
 
+/*
+ * The first host of a list as Slurm writes it, "n[01-03,7],m2": "n01". Into out, cut to size. Returns out;
+ * "" for a list without one.
+ */
+char *ck_first_host(const char *list, char *out, size_t size);
+
 /* "1.5 GiB", "37 KiB", "512 B" into out (at least 16 bytes). Returns out. */
 char *ck_format_bytes(uint64_t bytes, char out[static 16]);
 

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limit.h"
+#include "notice.h"
 #include "place.h"
 #include "plugin.h"
 #include "script.h"
@@ -28,6 +30,9 @@ static struct {
 	bool requeue, append; /* set by us */
 	bool doubt;           /* the script could not be looked at */
 	bool says_requeue, says_open_mode;
+	bool het;            /* the script or the command line seem to have several components */
+	unsigned components; /* that have come by */
+	int64_t limit;       /* the job's, in seconds; 0: not given */
 } arranged;
 
 /* A token, see token.h. */
@@ -148,6 +153,14 @@ static bool will_be_on(const struct ck_says *line, const struct ck_says *script)
 	return line->other || script->other || ck_plugin()->site.on;
 }
 
+/* As sbatch ranks them: command line, environment, script. */
+static int64_t limit_given(const struct ck_says *line, const struct ck_says *script)
+{
+	const char *env = getenv("SBATCH_TIMELIMIT");
+
+	return ck_limit_parse(*line->time ? line->time : env ? env : script->time);
+}
+
 /*
  * sbatch reads SBATCH_REQUEUE and SBATCH_OPEN_MODE after the script and lets them win, so they are
  * set only where nobody has said anything.
@@ -159,6 +172,9 @@ static void arrange(void)
 	bool found;
 
 	look(&line, &script, &found);
+	ck_notice_init(line.parsable);
+	arranged.het = line.het || script.het;
+	arranged.limit = limit_given(&line, &script);
 	if (!will_be_on(&line, &script))
 		return;
 	arranged.doubt = !found && !line.wrap;
@@ -189,15 +205,14 @@ static void say_arranged(void)
 		return;
 	said = true;
 	if (requeue || append)
-		slurm_info("ckpt: %s%s%s", requeue ? "the job may be requeued" : "",
-			   requeue && append ? ", " : "",
-			   append ? "its output is appended to the file" : "");
+		ck_notice("%s%s%s", requeue ? "the job may be requeued" : "",
+			  requeue && append ? ", " : "",
+			  append ? "its output is appended to the file" : "");
 	else if (!arranged.says_requeue || !arranged.says_open_mode)
-		slurm_info(
-			"ckpt: the batch script could not be examined; if it does not have them, "
-			"add%s%s",
-			arranged.says_requeue ? "" : " --requeue",
-			arranged.says_open_mode ? "" : " --open-mode=append");
+		ck_notice("the batch script could not be examined; if it does not have them, "
+			  "add%s%s",
+			  arranged.says_requeue ? "" : " --requeue",
+			  arranged.says_open_mode ? "" : " --open-mode=append");
 }
 
 /* A submission that Slurm refuses needs none. */
@@ -257,28 +272,54 @@ static int forward_dir(spank_t spank, const struct ck_opts *opts, struct ck_erro
 	if (rc)
 		return rc;
 	if (surprise)
-		slurm_info("ckpt: checkpoints go to %s; --ckpt-dir or $SCRATCH change that", dir);
+		ck_notice("checkpoints go to %s; --ckpt-dir or $SCRATCH change that", dir);
 	ck_spankopts_forward(spank, CK_OPT_DIR, dir);
 	leave_token(spank, dir, false);
 	return 0;
+}
+
+/*
+ * We are called for each component of a heterogeneous job. One of them cannot be requeued, nor do its
+ * steps share a run with those of the others: whoever asks for checkpoints there is told, and a
+ * site's default leaves such a job alone.
+ */
+static void check_components(struct ck_opts *opts)
+{
+	bool several = arranged.components > 1;
+
+	if (!opts->on || !(several || arranged.het))
+		return;
+	if (several && (ck_spankopts_asked() || (arranged.is_sbatch && !arranged.het))) {
+		slurm_error("ckpt: " CK_NO_HET);
+		exit(1);
+	}
+	if (!ck_spankopts_asked())
+		opts->on = false;
+}
+
+static void forward_off(spank_t spank)
+{
+	for (int opt = 0; opt < CK_OPT_COUNT; opt++)
+		ck_spankopts_forward(spank, (enum ck_opt)opt, NULL);
+	if (ck_plugin()->site.on)
+		ck_spankopts_forward(spank, CK_OPT_CKPT, "off");
 }
 
 void ck_alloc_post_opt(spank_t spank)
 {
 	struct ck_opts opts = ck_spankopts_effective();
 	struct ck_error err = CK_ERROR_INIT;
-	char now[24];
+	char now[24], text[CK_LIMIT_TEXT];
 
 	ck_spankopts_defaults_done();
 	if (arranged.requeue)
 		unsetenv("SBATCH_REQUEUE");
 	if (arranged.append)
 		unsetenv("SBATCH_OPEN_MODE");
+	arranged.components++;
+	check_components(&opts);
 	if (!opts.on) {
-		for (int opt = 0; opt < CK_OPT_COUNT; opt++)
-			ck_spankopts_forward(spank, (enum ck_opt)opt, NULL);
-		if (ck_plugin()->site.on)
-			ck_spankopts_forward(spank, CK_OPT_CKPT, "off");
+		forward_off(spank);
 		return;
 	}
 	unsetenv(CK_ENV_RESTARTS); /* of the job that we are called from, if any */
@@ -291,5 +332,7 @@ void ck_alloc_post_opt(spank_t spank)
 	spank_job_control_setenv(spank, CK_SUBMITTED, now, 1);
 	if (arranged.append)
 		spank_job_control_setenv(spank, CK_APPENDED, "1", 1);
+	if (ck_spankopts_asked() && ck_limit_is_short(arranged.limit, opts.margin_seconds, text))
+		ck_notice("%s", text);
 	say_arranged();
 }

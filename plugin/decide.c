@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "opts.h"
+#include "short.h"
 
 static enum ck_end_action say(char *reason, enum ck_end_action action, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -17,6 +18,15 @@ static enum ck_end_action say(char *reason, enum ck_end_action action, const cha
 	vsnprintf(reason, CK_END_REASON, fmt, ap);
 	va_end(ap);
 	return action;
+}
+
+static enum ck_end_action too_short(const struct ck_end *end, char *reason)
+{
+	return say(reason, CK_END_HOLD,
+		   "the time limit is too short: %u starts in a row took longer to start and stop "
+		   "than they trained (time limit %" PRId64 " s, --ckpt-margin %" PRIu32
+		   " s): submit it again with a longer --time or a smaller --ckpt-margin",
+		   end->short_starts, end->limit, end->margin);
 }
 
 /* REQUEUE, HOLD: there is work left. Whether the job may go on is not looked at here. */
@@ -34,8 +44,10 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 		return say(reason, CK_END_HOLD, "%s", end->mark_reason);
 	/* A run may go on beyond the step at which it was complete. */
 	if (end->has_mark && !(end->complete && end->complete_step >= end->mark_step))
-		return say(reason, CK_END_REQUEUE, "%s, saved at step %" PRIu64, end->mark_reason,
-			   end->mark_step);
+		return end->short_starts >= CK_SHORT_MAX
+			       ? too_short(end, reason)
+			       : say(reason, CK_END_REQUEUE, "%s, saved at step %" PRIu64,
+				     end->mark_reason, end->mark_step);
 	if (end->complete)
 		return say(reason, CK_END_NOTHING, "the run is complete");
 	if (end->at_limit || (end->loaded && end->state == CK_JOB_TIMEOUT))

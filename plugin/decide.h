@@ -60,6 +60,9 @@ struct ck_end {
 	const char *mark_reason; /* of the mark */
 	bool superseded;         /* another job, or another start, has opened the run since */
 	bool library;            /* a program with the library opened the run in this job's steps */
+	unsigned short_starts;   /* of short.h, with this one the newest */
+	int64_t limit;           /* of the job, in seconds; 0: none */
+	uint32_t margin;         /* --ckpt-margin */
 	uint64_t fruitless;      /* generations since the one of the newest checkpoint */
 	bool complete;           /* the run is finished, */
 	uint64_t complete_step;  /* at this step */

@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "catalog.h"
 #include "fields.h"
+#include "short.h"
 
 /* This step as the library writes it into claims and marks. */
 static struct ck_job identity(const struct ck_watch *watch)
@@ -27,6 +29,7 @@ static void gather_job(const struct ck_watch *watch, struct ck_gathered *out)
 	end->start_noted = watch->noted.start;
 	end->batch = !watch->known || watch->noted.batch;
 	end->most = watch->most;
+	end->margin = watch->margin;
 	rc = ck_jobinfo_load(watch->start.job_id, &out->job, NULL);
 	end->loaded = rc == 0;
 	end->forgotten = rc == CK_ENOENT;
@@ -37,6 +40,7 @@ static void gather_job(const struct ck_watch *watch, struct ck_gathered *out)
 	end->start = out->job.start;
 	end->state = out->job.state;
 	end->may_requeue = out->job.may_requeue;
+	end->limit = out->job.end ? out->job.end - out->job.start : 0;
 }
 
 /* Ranks that mpirun starts beside itself know no step; it ends with an srun of its own, this one. */
@@ -63,6 +67,17 @@ static bool is_another(const struct ck_io *io, const char *dir, const struct ck_
 	return other;
 }
 
+static unsigned short_starts(const struct ck_io *io, const struct ck_watch *watch,
+			     const struct ck_job *self, const struct ck_end *end)
+{
+	struct ck_short_start starts[CK_SHORT_MAX];
+	size_t count = ck_short_load(io, watch->start.run, self, starts);
+	int64_t overhead = count ? time(NULL) - watch->began - starts[0].trained : 0;
+
+	return ck_short_count(starts, count, overhead,
+			      end->limit > 0 && end->limit <= (int64_t)end->margin);
+}
+
 static void gather_run(const struct ck_io *io, const struct ck_watch *watch,
 		       struct ck_gathered *out)
 {
@@ -82,6 +97,7 @@ static void gather_run(const struct ck_io *io, const struct ck_watch *watch,
 		end->want = out->mark.want;
 		end->mark_step = out->mark.step;
 		end->mark_reason = out->mark.reason;
+		end->short_starts = short_starts(io, watch, &self, end);
 	}
 	if (ck_catalog_load(io, dir, &catalog, NULL) == 0 && catalog.count) {
 		out->has_checkpoint = true;

@@ -218,14 +218,14 @@ int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, st
 }
 
 #if VERSION_AT_LEAST(24, 5)
-/* The partition's own mode, NO_VAL16 when it has none. */
-static uint16_t partition_preempt_mode(const char *name)
+/* The partition's own mode, NO_VAL16 when it has none; -1: no answer. */
+static int partition_preempt_mode(const char *name)
 {
 	partition_info_msg_t *msg = NULL;
-	uint16_t mode = NO_VAL16;
+	int mode = NO_VAL16;
 
 	if (slurm_load_partitions(0, &msg, SHOW_ALL))
-		return PREEMPT_MODE_OFF;
+		return -1;
 	for (uint32_t i = 0; i < msg->record_count; i++) {
 		if (strcmp(msg->partition_array[i].name, name) == 0)
 			mode = msg->partition_array[i].preempt_mode;
@@ -235,26 +235,28 @@ static uint16_t partition_preempt_mode(const char *name)
 }
 
 /* A QOS, whose mode only the accounting database tells, is a doubt. */
-bool ck_jobinfo_grace_requeues(const struct ck_jobinfo *job)
+int ck_jobinfo_grace_requeues(const struct ck_jobinfo *job)
 {
 	slurm_conf_t *conf = NULL;
 	bool by_partition;
-	uint16_t mode;
+	int mode;
 
-	if (!job->preempted || !job->may_requeue || slurm_load_ctl_conf(0, &conf))
-		return false;
-	by_partition = conf->preempt_type && strstr(conf->preempt_type, "partition_prio");
+	if (!job->preempted || !job->may_requeue)
+		return 0;
 	mode = partition_preempt_mode(job->partition);
+	if (mode < 0 || slurm_load_ctl_conf(0, &conf))
+		return CK_EIO;
+	by_partition = conf->preempt_type && strstr(conf->preempt_type, "partition_prio");
 	if (mode == NO_VAL16)
 		mode = conf->preempt_mode;
 	slurm_free_ctl_conf(conf);
 	return by_partition && (mode & PREEMPT_MODE_REQUEUE);
 }
 #else
-bool ck_jobinfo_grace_requeues(const struct ck_jobinfo *job)
+int ck_jobinfo_grace_requeues(const struct ck_jobinfo *job)
 {
 	(void)job;
-	return false;
+	return 0;
 }
 #endif
 

@@ -60,10 +60,10 @@ int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, st
 /*
  * From 24.05 on, slurmctld requeues a job by itself when its batch script ends within the grace time
  * of a preemption. Then that is the way to take: after a requeue of ours it would keep the note and
- * requeue the next start as well, when it has finished. True when this release and the job's
- * partition do so; false when in doubt. [job_mgr.c: job_complete, GRACE_PREEMPT]
+ * requeue the next start as well, when it has finished. Returns 1 when this release and the job's
+ * partition do so; 0 when not, or with a QOS; CK_EIO: no answer. [job_mgr.c: job_complete, GRACE_PREEMPT]
  */
-bool ck_jobinfo_grace_requeues(const struct ck_jobinfo *job);
+int ck_jobinfo_grace_requeues(const struct ck_jobinfo *job);
 
 /* Set the job to Requeue=0, as --no-requeue does. Returns 0 or CK_EIO. */
 int ck_jobinfo_forbid_requeue(const struct ck_jobinfo *job, struct ck_error *err);

@@ -69,11 +69,22 @@ void ck_spankopts_forward(spank_t spank, enum ck_opt opt, const char *value);
 /* Take a value that the job's environment carries but no callback brought (--export=NONE). */
 void ck_spankopts_from_job_env(spank_t spank);
 
+/*
+ * Take the variables that carry options to slurmstepd out of the task's environment, in task_init.
+ * Slurm means to, but from 24.05 on leaves every second one. [spank_clear_remote_options_env]
+ */
+void ck_spankopts_clear_task_env(spank_t spank);
+
 /* The name of the variable that carries an option in a job's environment, into out. Returns out. */
 #define CK_SPANKOPTS_VAR 96
 char *ck_spankopts_job_var(enum ck_opt opt, char out[static CK_SPANKOPTS_VAR]);
 
 /* ---- contexts */
+
+/* To who asks for checkpoints where several components run as one. */
+#define CK_NO_HET                                                                           \
+	"checkpointing does not support heterogeneous jobs and steps (several components, " \
+	"separated by ':' or 'hetjob'); --ckpt=off starts this one without checkpoints"
 
 void ck_alloc_init(void);
 void ck_alloc_post_opt(spank_t spank);

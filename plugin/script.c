@@ -1,5 +1,6 @@
 #include "script.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define WORD_BYTES 512
@@ -17,8 +18,28 @@ static bool is_option(const char *word, const char *option, size_t shortest)
 	return len >= shortest && len <= strlen(option) && strncmp(word, option, len) == 0;
 }
 
+/* -t 5, -t5, --time 5, --time=5. Returns whether the word was one of these. */
+static bool take_time(struct ck_says *says, const char *word)
+{
+	const char *value = NULL;
+
+	if (says->time_follows)
+		value = word;
+	else if (strncmp(word, "-t", 2) == 0)
+		value = word + 2;
+	else if (is_option(word, "--time", 6))
+		value = word[6] ? word + 7 : word + 6;
+	if (!value)
+		return false;
+	says->time_follows = !says->time_follows && !*value;
+	snprintf(says->time, sizeof(says->time), "%s", value);
+	return true;
+}
+
 void ck_says_word(struct ck_says *says, const char *word)
 {
+	if (take_time(says, word))
+		return;
 	if (is_option(word, "--ckpt", 6)) {
 		says->ckpt = true;
 		says->ckpt_on = strcmp(word, "--ckpt=off") != 0;
@@ -32,6 +53,10 @@ void ck_says_word(struct ck_says *says, const char *word)
 		says->open_mode = true;
 	} else if (is_option(word, "--wrap", 4)) {
 		says->wrap = true;
+	} else if (is_option(word, "--parsable", 6)) {
+		says->parsable = true;
+	} else if (strcmp(word, ":") == 0) {
+		says->het = true;
 	}
 }
 
@@ -85,8 +110,11 @@ static bool take_line(struct ck_says *says, const char *line, const char *end)
 
 	if (begins(line, end, "#SBATCH")) {
 		at += strlen("#SBATCH");
-		while ((at = next_word(at, end, word)))
+		while ((at = next_word(at, end, word))) {
 			ck_says_word(says, word);
+			if (strcmp(word, "hetjob") == 0 || strcmp(word, "packjob") == 0)
+				says->het = true;
+		}
 		return true;
 	}
 	if (begins(line, end, "#PBS") || begins(line, end, "#BSUB")) {

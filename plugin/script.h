@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define CK_SAYS_TIME_MAX 32
+
 struct ck_says {
 	bool ckpt;      /* --ckpt, and its last value: */
 	bool ckpt_on;   /* */
@@ -19,6 +21,11 @@ struct ck_says {
 	bool requeue;   /* --requeue, --no-requeue, maybe abbreviated; --ckpt-requeue=no */
 	bool open_mode; /* --open-mode, maybe abbreviated */
 	bool wrap;      /* --wrap: there is no script */
+	bool parsable;  /* --parsable, maybe abbreviated */
+	bool het;       /* several components of a heterogeneous job */
+
+	bool time_follows;           /* the last word was -t or --time */
+	char time[CK_SAYS_TIME_MAX]; /* its last value; "" if there is none */
 };
 
 /* Take one word of a command line. */

@@ -233,3 +233,11 @@ void ck_spankopts_from_job_env(spank_t spank)
 	}
 	free(text);
 }
+
+void ck_spankopts_clear_task_env(spank_t spank)
+{
+	char name[CK_SPANKOPTS_VAR];
+
+	for (int opt = 0; opt < CK_OPT_COUNT; opt++)
+		spank_unsetenv(spank, print_var(CARRIER, (enum ck_opt)opt, false, name));
+}

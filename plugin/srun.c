@@ -27,6 +27,14 @@ static void note_job(void)
 		job_has.id = 0;
 }
 
+/* How often srun has come by with options: once per component of a heterogeneous step. */
+static unsigned components;
+
+static bool is_het(void)
+{
+	return components > 1 || getenv("SLURM_HET_SIZE");
+}
+
 void ck_srun_init(void)
 {
 	note_job();
@@ -46,6 +54,14 @@ void ck_srun_post_opt(void)
 {
 	bool on = ck_spankopts_on();
 
+	components++;
+	if (on && is_het()) {
+		if (ck_spankopts_asked()) {
+			slurm_error("ckpt: " CK_NO_HET);
+			exit(1);
+		}
+		on = false;
+	}
 	if (on && ck_spankopts_bad()) {
 		slurm_error("ckpt: %s", ck_spankopts_bad());
 		exit(1);
@@ -166,6 +182,7 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 	start->opts = opts;
 	start->outside = job_has.id != start->job_id;
 	watch->most = opts->requeue;
+	watch->margin = (uint32_t)opts->margin_seconds;
 	watch->known = ck_jobinfo_load(start->job_id, &watch->noted, NULL) == 0;
 	watch->noted.job_id = watch->known ? start->job_id : 0; /* ck_begin: all zero */
 	if (is_visitor(watch) && !ck_spankopts_asked()) {
@@ -206,6 +223,6 @@ void ck_srun_local_user_init(spank_t spank)
 	    spank_get_item(spank, S_JOB_STEPID, &watch.step_id) != ESPANK_SUCCESS ||
 	    watch.step_id >= SLURM_MAX_NORMAL_STEP_ID)
 		return;
-	if (opts.on)
+	if (opts.on && !is_het())
 		start_step(&watch, &opts);
 }

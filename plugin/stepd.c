@@ -76,13 +76,39 @@ static void init_batch(spank_t spank, uint32_t job_id, char *const *env)
 	start_batch(spank, job_id, env);
 }
 
+/*
+ * srun had no plugin, so the node of the batch script has no line in its plugstack.conf. A program with
+ * the library refuses to run; of another one nobody would learn that it is not requeued. It is for the
+ * first node of the step to say, or for the second, when the first is the one without.
+ */
+static void say_no_plugin(spank_t spank, char *const *env)
+{
+	const char *nodes = ck_begin_getenv(env, "SLURM_JOB_NODELIST");
+	uint32_t node = 0;
+	int task = 0;
+	char host[CK_SHORT_TEXT];
+
+	if (!ck_begin_getenv(env, CK_ENV_SUBMITTED) || ck_begin_getenv(env, CK_ENV_OFF) ||
+	    spank_get_item(spank, S_JOB_NODEID, &node) != ESPANK_SUCCESS || node > 1 ||
+	    spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS || task != 0)
+		return;
+	dprintf(STDERR_FILENO,
+		"ckpt: warning: Slurm's ckpt plugin was not loaded on node %s, where the script "
+		"runs: this step has no run directory, and the job is not requeued; see "
+		"plugstack.conf there\n",
+		ck_first_host(nodes ? nodes : "(unknown)", host, sizeof(host)));
+}
+
 static void init_step(spank_t spank, uint32_t job_id, char *const *env)
 {
+	const char *seal = ck_begin_getenv(env, CK_ENV_SEAL);
 	const char *refused = ck_begin_refused(ck_begin_getenv(env, CK_ENV_REFUSED), job_id);
 
 	if (refused)
 		fail_task(spank, refused);
-	if (ck_begin_getenv(env, CK_ENV_SEAL) && ck_spankopts_bad())
+	if (!seal)
+		say_no_plugin(spank, env);
+	if (seal && ck_spankopts_bad())
 		fail_task(spank, ck_spankopts_bad());
 }
 
@@ -95,6 +121,7 @@ void ck_stepd_task_init(spank_t spank)
 	    spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_ENV, &env) != ESPANK_SUCCESS)
 		return;
+	ck_spankopts_clear_task_env(spank);
 	if (step_id == SLURM_BATCH_SCRIPT)
 		init_batch(spank, job_id, env);
 	else if (step_id < SLURM_MAX_NORMAL_STEP_ID)

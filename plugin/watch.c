@@ -19,6 +19,8 @@
 /* Pauses between questions to a slurmctld that does not answer. */
 #define ASK_FIRST_MS 1000
 #define ASK_MOST_MS 15000
+/* A limit may be lowered, or set, while the job runs: so long it may go unnoticed. */
+#define LOOK_SECONDS 45
 #define CMDLINE_BYTES 65536
 
 static struct {
@@ -107,19 +109,20 @@ static void announce(bool held, const char *reason)
 static bool requeue(const struct ck_jobinfo *job, bool held, const char *reason)
 {
 	struct ck_error err;
-	int rc;
+	int rc, by_script = held ? 0 : ck_jobinfo_grace_requeues(job);
 
 	announce(held, reason);
 	state.unfinished = true;
-	state.by = CK_BY_REQUEST;
-	if (!held && ck_jobinfo_grace_requeues(job) &&
-	    ck_jobinfo_signal_batch(job, SIGTERM, NULL) == 0) {
-		state.by = CK_BY_SCRIPT;
-		rc = 0;
-	} else {
-		rc = held ? ck_jobinfo_requeue_held(job, reason, &err)
-			  : ck_jobinfo_requeue(job, &err);
-	}
+	/* In doubt never both ways: the job would be requeued twice. */
+	if (by_script < 0)
+		return false;
+	state.by = by_script ? CK_BY_SCRIPT : CK_BY_REQUEST;
+	if (by_script)
+		rc = ck_jobinfo_signal_batch(job, SIGTERM, &err);
+	else if (held)
+		rc = ck_jobinfo_requeue_held(job, reason, &err);
+	else
+		rc = ck_jobinfo_requeue(job, &err);
 	if (rc == CK_EREFUSED)
 		ck_say("not requeued: Slurm says: %s", err.text);
 	state.requeued = rc == 0;
@@ -131,7 +134,7 @@ static void forbid(struct ck_jobinfo *job)
 {
 	struct ck_error err;
 
-	if (!ck_jobinfo_grace_requeues(job))
+	if (ck_jobinfo_grace_requeues(job) <= 0)
 		return;
 	job->may_requeue = ck_jobinfo_forbid_requeue(job, &err) != 0;
 	if (job->may_requeue)
@@ -305,21 +308,29 @@ static bool decide_at_limit(void)
 	return done;
 }
 
+/* When to look at the job again: shortly before its limit, but not later than LOOK_SECONDS from now. */
+static time_t next_look(int64_t end)
+{
+	time_t look = time(NULL) + LOOK_SECONDS;
+
+	return end && end - LEAD_SECONDS < look ? (time_t)(end - LEAD_SECONDS) : look;
+}
+
 /* Sleep until shortly before the time limit, which may be moved meanwhile; then decide. */
 static void *at_limit(void *unused)
 {
 	struct ck_jobinfo job = state.watch.noted;
-	int64_t due = job.end - LEAD_SECONDS;
+	int64_t due = state.watch.known ? next_look(job.end) : 0;
 
 	(void)unused;
 	while (sleep_until(due)) {
 		due = time(NULL) + 1;
 		if (ck_jobinfo_load(job.job_id, &job, NULL))
 			continue; /* ask again */
-		if (job.end == 0)
+		if (!job.batch)
 			break;
-		if (job.end - LEAD_SECONDS > time(NULL))
-			due = job.end - LEAD_SECONDS;
+		if (!job.end || job.end - LEAD_SECONDS > time(NULL))
+			due = next_look(job.end);
 		else if (decide_at_limit())
 			break;
 	}
@@ -351,7 +362,7 @@ void ck_watch_start(const struct ck_watch *watch)
 	if (on_exit(at_exit, NULL))
 		return;
 	/* A job that could not be looked up may have a limit. */
-	if (watch->most != 0 && (!watch->known || (watch->noted.batch && watch->noted.end)))
+	if (watch->most != 0 && (!watch->known || watch->noted.batch))
 		start_thread();
 }
 

@@ -18,6 +18,7 @@ struct ck_watch {
 	bool known;              /* slurmctld answered when the step began */
 	struct ck_jobinfo noted; /* the job then; else its id alone */
 	int32_t most;            /* --ckpt-requeue */
+	uint32_t margin;         /* --ckpt-margin */
 	int64_t began;           /* when; set by ck_watch_start */
 };
 

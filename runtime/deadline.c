@@ -5,6 +5,8 @@
 
 /* Slurm has this long to tell the end time; then the one known before counts. */
 #define ASK_SECONDS 3
+/* A limit may be lowered, or set, while the job runs: an administrator's reservation, say. */
+#define LOOK_SECONDS 45
 
 /* Rank 0: how long the save under way still needs, by the longest recent one. */
 static double rest_of_save(const ckpt *ck)
@@ -14,9 +16,17 @@ static double rest_of_save(const ckpt *ck)
 	return rest > 0 ? rest : 0;
 }
 
+/* Start to ask Slurm for the end time. False: there is nobody to ask. */
+static bool ask(ckpt *ck)
+{
+	ck->asked_at = ck_now();
+	return *ck->set.job.job_id &&
+	       ck_end_time_ask(&ck->end_query, ck->set.job.job_id, NULL) == 0;
+}
+
 /*
  * Rank 0: must the last save begin now? Limits get extended, so Slurm is asked once more before it is
- * believed; training goes on meanwhile.
+ * believed, and lowered, so it is asked now and then; training goes on meanwhile.
  */
 bool ck_deadline_reached(ckpt *ck)
 {
@@ -31,16 +41,15 @@ bool ck_deadline_reached(ckpt *ck)
 		.margin = ck->set.margin_seconds,
 	};
 	int64_t end = 0;
+	bool near;
 	int rc;
 
-	if (ck->deadline_seen || !ck_deadline_near(&d))
+	near = ck_deadline_near(&d);
+	if (ck->deadline_seen ||
+	    (!near && !ck->end_query.pid && ck_now() - ck->asked_at < LOOK_SECONDS))
 		return ck->deadline_seen;
-	if (!ck->end_query.pid) {
-		if (!*ck->set.job.job_id ||
-		    ck_end_time_ask(&ck->end_query, ck->set.job.job_id, NULL))
-			return ck->deadline_seen = true;
-		ck->asked_at = ck_now();
-	}
+	if (!ck->end_query.pid && !ask(ck))
+		return ck->deadline_seen = near;
 	rc = ck_end_time_answer(&ck->end_query, &end, NULL);
 	if (rc == 0 && ck_now() - ck->asked_at < ASK_SECONDS)
 		return false;

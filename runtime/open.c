@@ -141,6 +141,18 @@ static bool find_newest(const ckpt *ck, struct ck_step_id *newest)
 	return found;
 }
 
+/* A partition's limit is not known to who submits the job, nor when in it the program begins. */
+static void warn_of_limit(const ckpt *ck)
+{
+	double left = (double)ck->set.end_time - (double)time(NULL);
+
+	if (ck->set.end_time && ck_is_root(ck) && left <= ck->set.margin_seconds)
+		ck_log(ck,
+		       "warning: %.0f s are left until the time limit, and the margin before it is "
+		       "%.0f s: there is no time to train",
+		       left, ck->set.margin_seconds);
+}
+
 /* Collective: what rank 0 found, to everybody. Who has not loaded what is there must not save over it. */
 static int share_claim(ckpt *ck, struct ck_error *err)
 {
@@ -213,9 +225,11 @@ static int open_collective(ckpt *ck, const struct ckpt_options *options, struct 
 	ck->off = !rc && ck->set.off;
 	if (!rc && !ck->off)
 		rc = open_directory(ck, err);
-	ck->opened_at = ck->last_save_at = ck_now();
+	ck->opened_at = ck->last_save_at = ck->asked_at = ck_now();
 	if (!rc && !ck->off)
 		note_launcher(ck);
+	if (!rc && !ck->off)
+		warn_of_limit(ck);
 	return rc;
 }
 

@@ -81,14 +81,16 @@ static bool seal_holds(ck_getenv get, const struct ck_job *job, char notice[stat
 /* A job that was submitted with --ckpt must not train without it, and without a word. */
 static int check_plugin(ck_getenv get, const struct ck_job *job, struct ck_error *err)
 {
+	const char *nodes = get("SLURM_JOB_NODELIST");
+	char host[CK_SHORT_TEXT];
+
 	if (!*job->job_id || get(CK_ENV_SEAL) || get(CK_ENV_OFF) || !get(CK_ENV_SUBMITTED))
 		return 0;
 	return ck_fail(err, CK_EREFUSED,
 		       "job %s was submitted with --ckpt, but Slurm's ckpt plugin was not loaded "
-		       "on this node: see "
-		       "plugstack.conf there, and the messages of srun. 'srun --ckpt=off' runs "
-		       "without checkpoints",
-		       job->job_id);
+		       "on node %s, where its script runs: see plugstack.conf there, and the "
+		       "messages of srun. 'srun --ckpt=off' runs without checkpoints",
+		       job->job_id, ck_first_host(nodes ? nodes : "(unknown)", host, sizeof(host)));
 }
 
 static int load_u64(ck_getenv get, const char *name, uint64_t min, uint64_t max, uint64_t fallback,

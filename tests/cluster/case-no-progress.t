@@ -48,4 +48,19 @@ full_speed
 wait_last_end "$job" 120
 tap_is "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" 'COMPLETED 0:0' "then it goes on and completes"
 same_bits 2 $((4 * STEPS))
+
+# A time limit that leaves no time to train: each start commits a step, and is no progress all the same.
+short_is_held() { [ "$(job_field "$job" Priority)" = 0 ] || { hurry "$job"; return 1; }; }
+
+new_run short
+write_job job.sh -N1 -n2 --time=1 -- "$(train)"
+job=$(submit job.sh)
+poll 120 short_is_held
+wait_state "$job" PENDING 10
+tap_is "$(job_field "$job" Restarts)" 3 "short: three starts, then it is held"
+tap_like "$(comment "$job")" 'the time limit is too short: 3 starts in a row.*time limit 60 s, --ckpt-margin 60 s' \
+	"short: its comment has the arithmetic"
+tap_is "$(grep -c '^ckpt: warning: [0-9]* s are left until the time limit, and the margin before it is 60 s' "$CASE/out")" 3 \
+	"short: each start warns of it"
+tap_like "$(cat "$CASE/submit.err")" 'the time limit of 60 s minus --ckpt-margin of 60 s' "short: so did sbatch"
 done_testing

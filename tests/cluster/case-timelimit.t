@@ -21,6 +21,29 @@ limit_it "$job"
 run_is_exact "$job" 2 0
 behind_ran_once "$job" "$after"
 
+# Limits that an administrator sets while the job runs are seen within a minute: by the library, in time
+# for a save, and by srun for programs without it. Both at once, to wait once.
+new_run lowered
+# shellcheck disable=SC2016
+write_job other.sh -N1 -n1 --time=INFINITE --output=other -- '[ "$SLURM_RESTART_COUNT" ] || echo "begun"' \
+	'[ "$SLURM_RESTART_COUNT" ] || srun sleep 300'
+write_job job.sh -N1 -n2 --time=INFINITE --ckpt-margin=80s -- "$(STEP_MS=300 train)"
+other=$(submit other.sh)
+job=$(submit job.sh)
+wait_file '^begun' other 60
+wait_file '^step 20 ' out 60
+slurm scontrol update jobid="$other" TimeLimit=1
+slurm scontrol update jobid="$job" TimeLimit=2
+wait_field "$job" Restarts '[1-9]' 120
+tap_ok $? "lowered: the job is requeued"
+wait_file '^ckpt: stopping at step [0-9]+ \(time limit\): it resumes from step' out 1
+tap_ok $? "lowered: it has saved"
+run_is_exact "$job" 2 0
+wait_field "$other" Restarts '[1-9]' 120
+tap_ok $? "lowered: so is one without the library"
+wait_file '^ckpt: requeueing: time limit$' other 1
+tap_ok $? "lowered: ... by srun"
+
 if full; then
 	new_run plain
 	after=''

@@ -24,7 +24,7 @@ seen_by() {
 	wait_state "$job" COMPLETED 60 >&2
 	sort "$CASE/$name".{batch,task0,task1} |
 		sed -E "s/\b$job\b/JOB/g; s/\bn[0-9]+\b/NODE/g; s/\b$name\b/NAME/g" |
-		sed -E 's/^(SLURM_CONF|TMPDIR|[A-Z_]*_(PORT|IPADDR|PID|HOST|CPUS|NODEID))=.*/\1/'
+		sed -E 's/^(SLURM_CONF|TMPDIR|SLURM_JOB_(START|END)_TIME|[A-Z_]*_(PORT|IPADDR|PID|HOST|CPUS|NODEID))=.*/\1/'
 }
 
 bare=$(seen_by bare SLURM_CONF="$CASE/slurm.conf")

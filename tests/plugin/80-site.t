@@ -43,6 +43,35 @@ tap_is "$(job_field "$job" Requeue)" 1 "... may be requeued"
 tap_like "$(cat "$CASE/notices")" 'ckpt: the job may be requeued, its output is appended to the file' "... and a notice says so"
 tap_is "$(cat "$CASE/out-$off")" "keep= 0" "a batch job with --ckpt=off has nothing, nor have its steps"
 
+write het.sh <<'END'
+#!/bin/bash
+#SBATCH -J ckpt-site -o out-%j -t 1 -n1
+#SBATCH hetjob
+#SBATCH -n1
+echo "keep=$SLURM_CKPT_KEEP $(srun --het-group=0,1 env | grep -c '^SLURM_CKPT_KEEP')"
+END
+job=$(as_user env SLURM_CONF="$conf" sbatch --parsable het.sh 2>"$CASE/notices")
+echo "$job" >>"$JOBS_FILE"
+wait_end "$job" 120
+tap_is "$(cat "$CASE/out-$job")" "keep= 0" "a heterogeneous job is left alone"
+
+# The batch host has no plugin, that of the step has one.
+new_case bare
+mkdir "$CASE/client"
+sed "s,^PlugStackConfig=.*,PlugStackConfig=/dev/null," "$SLURM_CONF" >"$CASE/client/slurm.conf"
+write job.sh <<'END'
+#!/bin/bash
+#SBATCH -J ckpt-site -o out-%j -t 2 -n2 --ckpt-dir=runs
+for name in ${!SLURM_CKPT_@}; do unset $name; done
+SLURM_CONF=$PWD/client/slurm.conf srun sh -c 'echo "ran on $SLURM_JOB_NODELIST"'
+END
+job=$(submit_kept job.sh)
+wait_end "$job" 120
+node=$(sed -n 's/^ran on //p' "$CASE/out-$job" | head -n 1)
+tap_is "$(count_lines '^ran' "out-$job")" 2 "a step whose srun has no plugin runs"
+tap_is "$(count_lines "^ckpt: warning: Slurm's ckpt plugin was not loaded on node ${node%%[\[,]*}" "out-$job")" 1 \
+	"... one line names the node, and says that the job is not requeued"
+
 site bad kep=3 keep=0 every=500 default=maybe root=ckpt/%q
 text=$(step --ckpt)
 for wanted in 'kep: no such argument' 'keep: 0: not between' 'every: 500: ' 'default: maybe: on or off' 'root: ckpt/%q: an absolute'; do

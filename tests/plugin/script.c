@@ -5,14 +5,15 @@
 #include "script.h"
 #include "tap.h"
 
-/* "c" ckpt on, "C" ckpt off, "o" another option of ours, "r" requeue, "m" open mode, "w" wrap */
+/* "c" ckpt on, "C" ckpt off, "o" another option of ours, "r" requeue, "m" open mode, "w" wrap, "p" parsable, "h" several components, then the time limit */
 static const char *letters(const struct ck_says *says)
 {
-	static char out[8];
+	static char out[48];
 
-	snprintf(out, sizeof(out), "%s%s%s%s%s", says->ckpt ? says->ckpt_on ? "c" : "C" : "",
+	snprintf(out, sizeof(out), "%s%s%s%s%s%s%s%s", says->ckpt ? says->ckpt_on ? "c" : "C" : "",
 		 says->other ? "o" : "", says->requeue ? "r" : "", says->open_mode ? "m" : "",
-		 says->wrap ? "w" : "");
+		 says->wrap ? "w" : "", says->parsable ? "p" : "", says->het ? "h" : "",
+		 says->time);
 	return out;
 }
 
@@ -49,6 +50,18 @@ static void words(void)
 		{"--wr", "w"},
 		{"--wait", ""},
 		{"requeue", ""},
+		{"--parsable", "p"},
+		{"--pars", "p"},
+		{"--partition=x", ""},
+		{":", "h"},
+		{"a:b", ""},
+		{"hetjob", ""},
+		{"-t5", "5"},
+		{"-t", ""},
+		{"--time=1:30", "1:30"},
+		{"--time", ""},
+		{"--time-min=5", ""},
+		{"--time=", ""},
 		{"--ckpt-requeue=no", "or"},
 		{"--ckpt-requeue=4", "o"},
 		{"ckpt", ""},
@@ -83,6 +96,10 @@ static void scripts(void)
 		{"#!/bin/sh\n#SBATCH -J \"a --requeue b\"\n", "", "inside a quoted word"},
 		{"#!/bin/sh\n#SBATCH -J \"never closed --requeue\n", "",
 		 "a quote that is not closed"},
+		{"#!/bin/sh\n#SBATCH -t 5 --ckpt\n", "c5", "a time limit"},
+		{"#!/bin/sh\n#SBATCH --time 5\n#SBATCH -t 7:00\n", "7:00", "the last one"},
+		{"#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\n", "h", "two components"},
+		{"#!/bin/sh\n#SBATCH packjob\n", "h", "... as they were called before"},
 		{"#!/bin/sh\n#SBATCH --ck\\pt\n", "c", "a backslash"},
 		{"#!/bin/sh\n#SBATCH --ckpt\\", "c", "a backslash at the very end"},
 		{"#!/bin/sh\n#SBATCH --ckpt=off\n#SBATCH --ckpt\n", "c", "the last one counts"},

@@ -182,7 +182,7 @@ static void test_order_22_05(void)
 	char reason[CK_END_REASON];
 	const struct ck_node *which;
 
-	is_int(ck_end_decide(&end, reason), CK_END_NOTHING, "22.05: requeued before srun ends");
+	is_int(ck_end_decide(&end, reason), CK_END_WAIT, "22.05: requeued before srun ends");
 	is_int(ck_verdict(&look, &which), CK_VERDICT_CHANGED, "... or as it looks");
 }
 

@@ -232,6 +232,29 @@ static void test_utf8(void)
 		       rows[i].want, "UTF-8: %s", rows[i].what);
 }
 
+static void test_first_host(void)
+{
+	static const struct {
+		const char *list, *host;
+	} rows[] = {
+		{"", ""},
+		{"n1", "n1"},
+		{"n1,n2", "n1"},
+		{"n[1-4]", "n1"},
+		{"n[01,03-05],m7", "n01"},
+		{"n[7]", "n7"},
+		{"n[", "n"},
+		{"rack-a[10-12]", "rack-a10"},
+		{",", ""},
+	};
+	char host[32], cut[3];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		is_str(ck_first_host(rows[i].list, host, sizeof(host)), rows[i].host,
+		       "first host of '%s'", rows[i].list);
+	is_str(ck_first_host("node1", cut, sizeof(cut)), "no", "cut to size");
+}
+
 static void test_format_bytes(void)
 {
 	static const struct {
@@ -371,6 +394,7 @@ int main(void)
 	test_run_names_refused();
 	test_run_names();
 	test_utf8();
+	test_first_host();
 	test_format_bytes();
 	test_format_seconds();
 	test_times_refused();

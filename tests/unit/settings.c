@@ -181,10 +181,10 @@ static void seals(void)
 
 static void no_plugin(void)
 {
-	ENV(JOB, CK_ENV_SUBMITTED, "1700000000");
+	ENV(JOB, CK_ENV_SUBMITTED, "1700000000", "SLURM_JOB_NODELIST", "n[02-03,5]");
 	is_int(load(NULL), CK_EREFUSED,
 	       "submitted with --ckpt, and no plugin on the node: refused");
-	like(err.text, "plugin was not loaded on this node", "with the reason");
+	like(err.text, "plugin was not loaded on node n02,", "with the reason and the node");
 	ENV(JOB, CK_ENV_SUBMITTED, "1700000000", CK_ENV_OFF, "1");
 	is_int(load(NULL), 0, "a step that has it switched off");
 	ok(set.off, "is off");
