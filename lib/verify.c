@@ -92,25 +92,6 @@ static void move_findings(struct ck_findings *to, struct ck_findings *from)
 
 /* --- the directory --- */
 
-static bool is_known(const struct ck_manifest *manifest, const char *name)
-{
-	uint32_t rank, part;
-	size_t first, count;
-
-	if (strcmp(name, CK_MANIFEST_FILE) == 0 || strcmp(name, CK_SUMS_FILE) == 0)
-		return true;
-	return ck_is_shard(name, &rank, &part) &&
-	       ck_manifest_rank_files(manifest, rank, &first, &count) && part < count;
-}
-
-static bool is_safetensors(const char *name)
-{
-	static const char suffix[] = ".safetensors";
-	size_t len = strlen(name), tail = sizeof(suffix) - 1;
-
-	return len >= tail && strcmp(name + len - tail, suffix) == 0;
-}
-
 static void check_strays(struct ck_verification *v)
 {
 	struct ck_error err = CK_ERROR_INIT;
@@ -124,10 +105,10 @@ static void check_strays(struct ck_verification *v)
 		return;
 	}
 	for (size_t i = 0; i < names.count; i++) {
-		if (is_known(v->manifest, names.names[i]))
+		if (ck_step_has_name(v->manifest, names.names[i]))
 			continue;
 		ck_json_show(shown, names.names[i]);
-		if (is_safetensors(names.names[i]))
+		if (ck_is_safetensors(names.names[i]))
 			ck_finding_add(
 				&v->findings, CK_BAD, CK_EFORMAT,
 				"%s/%s: not in the manifest, but other readers would load it",

@@ -65,7 +65,7 @@ enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_
 			continue;
 		ck_cmd_complain(cmd, "%s", finding->text);
 		exit_code = ck_cmd_worse(exit_code,
-					 finding->code == CK_EIO ? CK_CMD_UNCHECKED : CK_CMD_BAD);
+					 ck_is_unseen(finding->code) ? CK_CMD_UNCHECKED : CK_CMD_BAD);
 	}
 	ck_report_fini(&report);
 	return exit_code;
