@@ -46,6 +46,13 @@ struct stop {
 	int answer;     /* of ckpt_step */
 };
 
+/* Events are written there as well. */
+static void wait_until_idle(const ckpt *ck)
+{
+	while (!ck_background_idle(ck->background))
+		toy_nap_ms(1);
+}
+
 static int stop_body(struct toy *toy)
 {
 	struct stop *stop = toy->arg;
@@ -59,6 +66,7 @@ static int stop_body(struct toy *toy)
 		rc = ckpt_wait(toy->ck);
 	if (rc)
 		return rc;
+	wait_until_idle(toy->ck);
 	toy->ck->io = &hook.io;
 	toy->ck->rotation.io = &hook.io;
 	raise(SIGTERM);
@@ -67,12 +75,11 @@ static int stop_body(struct toy *toy)
 		rc = ckpt_step(toy->ck, step);
 	}
 	stop->answer = rc;
-	stop->calls = hook.calls;
 	/* What follows, the events that were noted included, is of no interest. */
 	hook_end(&hook);
 	ckpt_wait(toy->ck);
-	while (!ck_background_idle(toy->ck->background))
-		toy_nap_ms(1);
+	wait_until_idle(toy->ck);
+	stop->calls = hook.calls;
 	toy->ck->io = toy->ck->rotation.io = &ck_io_posix;
 	return rc;
 }
