@@ -191,18 +191,31 @@ static int verify_loaded(struct ck_verification *v, const struct ck_buf *manifes
 	return rc;
 }
 
-int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enum ck_level level,
-	      int threads, ck_progress progress, void *progress_arg, struct ck_report *out,
-	      struct ck_error *err)
+/* Is it the manifest that the caller goes by? Without one, any is. */
+static int check_same_manifest(const struct ck_verification *v, const struct ck_buf *text,
+			       struct ck_error *err)
+{
+	char sha256[CK_SHA256_HEX + 1];
+	int rc = v->seals ? ck_sha256_hex(text->data, text->len, sha256, err) : 0;
+
+	if (rc || !v->seals || strcmp(sha256, v->seals->manifest_sha256) == 0)
+		return rc;
+	return ck_fail(err, CK_EIO, "%s/" CK_MANIFEST_FILE ": two reads of it differ", v->step);
+}
+
+int ck_verify_sealing(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		      enum ck_level level, int threads, ck_progress progress, void *progress_arg,
+		      struct ck_seals *seals, struct ck_report *out, struct ck_error *err)
 {
 	struct ck_verification v = {
 		.io = io,
 		.level = level,
 		.progress = progress,
 		.progress_arg = progress_arg,
+		.seals = seals,
 	};
 	struct ck_buf text = CK_BUF_INIT;
-	struct ck_manifest manifest;
+	struct ck_manifest manifest = {0};
 	struct ck_error why = CK_ERROR_INIT;
 	int rc;
 
@@ -210,15 +223,17 @@ int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enu
 	if (rc)
 		return rc;
 	rc = ck_step_read(io, dir, id, &manifest, &text, &why);
+	if (!rc)
+		rc = check_same_manifest(&v, &text, &why);
 	if (!rc) {
 		v.manifest = &manifest;
 		rc = verify_loaded(&v, &text, threads, err);
-		ck_manifest_fini(&manifest);
-		ck_buf_fini(&text);
 	} else {
 		ck_finding_error(&v.findings, &why);
 		rc = 0;
 	}
+	ck_manifest_fini(&manifest);
+	ck_buf_fini(&text);
 	if (!rc && v.findings.failed)
 		rc = ck_fail(err, CK_ENOMEM, "%s: out of memory", v.step);
 	if (rc)
@@ -226,4 +241,12 @@ int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enu
 	else
 		*out = v.findings.report;
 	return rc;
+}
+
+int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enum ck_level level,
+	      int threads, ck_progress progress, void *progress_arg, struct ck_report *out,
+	      struct ck_error *err)
+{
+	return ck_verify_sealing(io, dir, id, level, threads, progress, progress_arg, NULL, out,
+				 err);
 }

@@ -157,6 +157,68 @@ static void killed_reshard(void)
 	is_u64(fresh_starts, 0, "a start there never begins afresh");
 }
 
+/* ---- bytes that are read twice ---- */
+
+/* Is there an answer that is not right: a copy that was vouched for, and differs? */
+static bool is_wrong(const char *const *arguments, const char *faults, const char *to)
+{
+	const struct manner manner = {.faults = faults};
+	struct said said = command(&manner, arguments);
+	bool done = said.exit_code == 0, wrong = false;
+
+	said_fini(&said);
+	if (!done)
+		return false;
+	if (strcmp(arguments[0], "reshard") == 0) {
+		said = ckpt_cmd("diff", at("run@40"), to);
+	} else {
+		char line[3 * PATH_MAX];
+
+		said = ckpt_cmd("export", at("run@40"), at("right"));
+		said_fini(&said);
+		said = (struct said){.exit_code = 0};
+		snprintf(line, sizeof(line), "cmp -s '%s/model.safetensors' '%s/model.safetensors'",
+			 at("right"), to);
+		wrong = system(line) != 0;
+	}
+	wrong |= said.exit_code != 0;
+	said_fini(&said);
+	return wrong;
+}
+
+/* One bit of a read is wrong, of each read in turn: of the header, or of the data. */
+static void flipped_reads(void)
+{
+	/* Headers of three files are read twice each, in two calls, before any data. */
+	static const struct {
+		const char *place;
+		unsigned count;
+	} reads[] = {{"100", 13}, {"4099", 30}};
+	unsigned wrong = 0;
+
+	fresh("model.a");
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned n = 0; n < reads[i].count; n++) {
+			char name[32], to[PATH_MAX], back[PATH_MAX + 8], rules[128];
+			const char *const export[] = {"export", at("run@40"), to, NULL};
+			const char *const reshard[] = {"reshard", at("run@40"), to, "--world=3",
+						       NULL};
+
+			snprintf(rules, sizeof(rules),
+				 "pread:*/run/*rank-00000*:flip=%s:after=%u:times=1",
+				 reads[i].place, n);
+			snprintf(name, sizeof(name), "hf-%u-%u", i, n);
+			snprintf(to, sizeof(to), "%s", at(name));
+			wrong += is_wrong(export, rules, to);
+			snprintf(name, sizeof(name), "to-%u-%u", i, n);
+			snprintf(to, sizeof(to), "%s", at(name));
+			snprintf(back, sizeof(back), "%s@40", to);
+			wrong += is_wrong(reshard, rules, back);
+		}
+	}
+	is_u64(wrong, 0, "no copy of what was not verified");
+}
+
 int main(void)
 {
 	second_export();
@@ -164,5 +226,6 @@ int main(void)
 	linked_directory();
 	name_of_the_header();
 	killed_reshard();
+	flipped_reads();
 	return done_testing();
 }
