@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dirfile.h"
 #include "files.h"
@@ -147,4 +148,44 @@ int ck_step_sized(const struct ck_io *io, const char *dir, const struct ck_manif
 	for (size_t i = first; i < first + count && !rc; i++)
 		rc = ck_file_sized(io, step, &manifest->files[i], err);
 	return rc;
+}
+
+bool ck_step_has_name(const struct ck_manifest *manifest, const char *name)
+{
+	uint32_t rank, part;
+	size_t first, count;
+
+	if (strcmp(name, CK_MANIFEST_FILE) == 0 || strcmp(name, CK_SUMS_FILE) == 0)
+		return true;
+	return ck_is_shard(name, &rank, &part) &&
+	       ck_manifest_rank_files(manifest, rank, &first, &count) && part < count;
+}
+
+bool ck_is_safetensors(const char *name)
+{
+	static const char suffix[] = ".safetensors";
+	size_t len = strlen(name), tail = sizeof(suffix) - 1;
+
+	return len >= tail && strcmp(name + len - tail, suffix) == 0;
+}
+
+int ck_step_stray(const struct ck_io *io, const char *dir, const struct ck_manifest *manifest,
+		  char stray[static NAME_MAX + 1], struct ck_error *err)
+{
+	char step[PATH_MAX], name[CK_NAME_MAX];
+	struct ck_names names;
+	int rc = ck_dirfile_path(step, dir, ck_name_step(manifest->id, name), err);
+
+	*stray = '\0';
+	if (!rc)
+		rc = ck_io_list(io, step, &names, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < names.count && !*stray; i++)
+		if (ck_is_safetensors(names.names[i]) &&
+		    !ck_step_has_name(manifest, names.names[i]) &&
+		    strlen(names.names[i]) <= NAME_MAX)
+			strcpy(stray, names.names[i]);
+	ck_names_fini(&names);
+	return 0;
 }

@@ -4,6 +4,8 @@
 #ifndef CK_CATALOG_H
 #define CK_CATALOG_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "error.h"
@@ -48,6 +50,17 @@ int ck_step_load_summed(const struct ck_io *io, const char *dir, struct ck_step_
  */
 int ck_step_sized(const struct ck_io *io, const char *dir, const struct ck_manifest *manifest,
 		  int64_t rank, struct ck_error *err);
+
+/* Is this one of the names that a step directory has, by its manifest? */
+bool ck_step_has_name(const struct ck_manifest *manifest, const char *name);
+
+/*
+ * A *.safetensors in the step directory that its manifest does not know: other readers would load it. Stores the first
+ * one's name, "" when there is none. Returns 0; CK_ENOENT; CK_EIO; CK_ENOMEM.
+ */
+int ck_step_stray(const struct ck_io *io, const char *dir, const struct ck_manifest *manifest,
+		  char stray[static NAME_MAX + 1], struct ck_error *err);
+bool ck_is_safetensors(const char *name);
 
 /*
  * Which directory does the user mean by RUN or RUN@STEP or RUN@latest or a step directory itself?

@@ -293,20 +293,24 @@ static int make_generation(const struct ck_io *io, const char *dir, uint64_t gen
 	return rc ? rc : ck_io_mkdir(io, path, err);
 }
 
+/* Each try that fails is a claim of somebody else: more than can start at once. */
+#define CLAIM_TRIES 1000
+
 /* The first number from `from` on that nobody has: mkdir decides between claimants. */
 static int make_first_free(const struct ck_io *io, const char *dir, uint64_t from, uint64_t *out,
 			   struct ck_error *err)
 {
 	int rc;
 
-	for (uint64_t n = from; n <= CK_STEP_MAX; n++) {
-		rc = make_generation(io, dir, n, err);
+	for (unsigned tries = 0; tries < CLAIM_TRIES; tries++) {
+		rc = make_generation(io, dir, from + tries, err);
 		if (!rc)
-			*out = n;
+			*out = from + tries;
 		if (rc != CK_EEXIST)
 			return rc;
 	}
-	return ck_fail(err, CK_EIO, "%s: no generation below 2^53 is left", dir);
+	return ck_fail(err, CK_EIO, "%s: no generation from %" PRIu64 " on can be claimed", dir,
+		       from);
 }
 
 /* A number without a claim would fence whoever still holds the run, for nothing. */

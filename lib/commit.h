@@ -99,11 +99,12 @@ void ck_salvaged_fini(struct ck_salvaged *salvaged);
 
 /*
  * What would ck_salvage do with this .saving-*, whose writer is dead? Changes nothing.
+ *   seized  it is a .salvage-*: an opener died over it
  *   out  the manifest that it would get; free with ck_manifest_fini
  * Returns 0: publish it; CK_EIO, CK_ENOMEM: not known; else discard it: CK_EEXIST: it is committed already,
  * CK_ENOENT, CK_EFORMAT: it was not complete.
  */
-int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id id,
+int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id id, bool seized,
 		    struct ck_manifest *out, struct ck_error *err);
 
 /*

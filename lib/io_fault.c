@@ -196,10 +196,14 @@ static ssize_t fault_pread(const struct ck_io *io, int fd, void *dst, size_t byt
 	struct ck_io_fault *fault = fault_of(io);
 	struct ck_fault_action action = begin_fd(fault, CK_FAULT_PREAD, fd);
 
+	ssize_t n;
+
 	if (prevented(&action))
 		return answer(&action, -1);
-	return answer(&action, fault->below->ops->pread(fault->below, fd, dst,
-							cut_bytes(&action, bytes), offset));
+	n = fault->below->ops->pread(fault->below, fd, dst, cut_bytes(&action, bytes), offset);
+	if (n > 0 && action.flip >= (uint64_t)offset && action.flip - (uint64_t)offset < (size_t)n)
+		((unsigned char *)dst)[action.flip - (uint64_t)offset] ^= 1;
+	return answer(&action, n);
 }
 
 static ssize_t fault_pwrite(const struct ck_io *io, int fd, const void *src, size_t bytes,

@@ -15,6 +15,7 @@
  *	        descriptor is gone, as it is with the real one)
  *	done=1  with errno: the call is made before it fails, as when the answer of a server is lost
  *	cut=N   pread, pwrite: at most N bytes are done
+ *	flip=N  pread, not of a queue: the lowest bit of the file's byte N is read wrongly
  *	delay=N milliseconds before the call
  *	after=N the rule acts from the (N+1)-th matching call on
  *	times=N and at most N times

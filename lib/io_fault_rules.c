@@ -157,6 +157,7 @@ static int parse_key(struct ck_fault_rule *rule, char *text, struct ck_error *er
 		uint64_t *out;
 	} numbers[] = {
 		{"cut", 0, UINT32_MAX, &rule->action.cut},
+		{"flip", 0, UINT32_MAX, &rule->action.flip},
 		{"delay", 0, DELAY_MAX_MS, &rule->action.delay_ms},
 		{"after", 0, UINT32_MAX, &rule->after},
 		{"times", 1, UINT32_MAX, &rule->times},
@@ -177,7 +178,7 @@ static int parse_key(struct ck_fault_rule *rule, char *text, struct ck_error *er
 	if (value && strcmp(key, "until") == 0)
 		return parse_until(rule, value, err);
 	return ck_fail(err, CK_EARG,
-		       "'%s': not errno=, done=, cut=, delay=, until=, after=, times= or kill=",
+		       "'%s': not errno=, done=, cut=, flip=, delay=, until=, after=, times= or kill=",
 		       key);
 }
 
@@ -185,6 +186,8 @@ static int check_rule(const struct ck_fault_rule *rule, struct ck_error *err)
 {
 	if (rule->action.cut != UINT64_MAX && (rule->ops & ~OPS_DATA))
 		return ck_fail(err, CK_EARG, "cut= is for pread and pwrite only");
+	if (rule->action.flip != UINT64_MAX && rule->ops != BIT(CK_FAULT_PREAD))
+		return ck_fail(err, CK_EARG, "flip= is for pread only");
 	if (rule->action.done && !rule->action.errnum)
 		return ck_fail(err, CK_EARG, "done=1 needs errno=");
 	return CK_OK;
@@ -196,7 +199,8 @@ static int parse_rule(struct ck_fault_rule *rule, char *text, struct ck_error *e
 	char *next = text, *ops, *glob, *key;
 	int rc;
 
-	*rule = (struct ck_fault_rule){.times = UINT64_MAX, .action = {.cut = UINT64_MAX}};
+	*rule = (struct ck_fault_rule){.times = UINT64_MAX,
+				       .action = {.cut = UINT64_MAX, .flip = UINT64_MAX}};
 	ops = strsep(&next, ":");
 	glob = strsep(&next, ":");
 	if (!glob || !*glob)
@@ -264,7 +268,7 @@ static bool rule_matches(const struct ck_fault_rule *rule, enum ck_fault_op op, 
 struct ck_fault_action ck_fault_rules_decide(struct ck_fault_rules *rules, enum ck_fault_op op,
 					     const char *path, const char *other)
 {
-	struct ck_fault_action none = {.cut = UINT64_MAX};
+	struct ck_fault_action none = {.cut = UINT64_MAX, .flip = UINT64_MAX};
 
 	for (unsigned i = 0; i < rules->count; i++) {
 		struct ck_fault_rule *rule = &rules->rules[i];

@@ -38,6 +38,7 @@ enum ck_fault_op {
 struct ck_fault_action {
 	uint64_t delay_ms;
 	uint64_t cut;  /* UINT64_MAX: not cut */
+	uint64_t flip; /* UINT64_MAX: nothing */
 	int errnum;    /* 0: does not fail */
 	int signal;    /* 0: none */
 	char *until;   /* a path to wait for; NULL: none. The rule's. */

@@ -95,6 +95,12 @@ int ck_item_list_pack(const struct ck_item_list *list, struct ck_buf *out, struc
 int ck_item_list_unpack(const void *data, size_t bytes, struct ck_item_list *out,
 			struct ck_error *err); /* items come sorted by name */
 
+/* Of a per-rank item that a checkpoint lacks: the likely cause, and the remedy. */
+#define CK_LEFT_OUT                                                                          \
+	"`ckpt reshard --per-rank=drop` leaves such items out: register it with "            \
+	"ckpt_reassign_drop to begin without it, or resume from the checkpoint that it was " \
+	"made from"
+
 /*
  * Are the items of a checkpoint those of the program? Both tables are sorted by name. Compared are
  * names, kinds, dtypes and global shapes. Returns 0; CK_EITEM listing up to eight differences

@@ -39,6 +39,8 @@ static void differ(struct ck_buf *out, size_t nth, const struct ck_item *saved,
 		describe(out, program);
 	} else {
 		ck_buf_add_str(out, saved ? "only in the checkpoint" : "only in the program");
+		if (program && program->kind == CK_PER_RANK)
+			ck_buf_add_str(out, " (" CK_LEFT_OUT ")");
 	}
 }
 

@@ -331,16 +331,20 @@ char *ck_format_bytes(uint64_t bytes, char out[static 16])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double value = (double)bytes;
-	int unit = 0, tenths;
+	unsigned tenths;
+	int unit = 0;
 
 	/* Step on before the rounding below would print 1024. */
 	while (unit < 6 && value >= (unit == 0 ? 1024 : 1023.5)) {
 		value /= 1024;
 		unit++;
 	}
-	tenths = (int)(value * 10 + 0.5);
-	snprintf(out, 16, "%.*f %s", tenths >= 1000 || tenths % 10 == 0 ? 0 : 1, value,
-		 units[unit]);
+	tenths = (unsigned)(value * 10 + 0.5) % 100000;
+	/* Not by %.1f, which has the locale's decimal comma. */
+	if (tenths >= 1000 || tenths % 10 == 0)
+		snprintf(out, 16, "%.0f %.3s", value, units[unit]);
+	else
+		snprintf(out, 16, "%u.%u %.3s", tenths / 10, tenths % 10, units[unit]);
 	return out;
 }
 
@@ -356,13 +360,14 @@ char *ck_format_seconds(double seconds, char out[static 16])
 {
 	double size = seconds < 0 ? -seconds : seconds;
 	const char *sign = seconds < 0 ? "-" : "";
+	unsigned tenths = size < 60 ? (unsigned)(size * 10 + 0.5) % 1000 : 0;
 
 	if (isnan(seconds) || size >= 1e12)
 		snprintf(out, 16, "%s", isnan(seconds) ? "unknown" : "for ever");
 	else if (size < 0.9995)
 		snprintf(out, 16, "%s%.0f ms", sign, size * 1000);
 	else if (size < 59.95)
-		snprintf(out, 16, "%s%.1f s", sign, size);
+		snprintf(out, 16, "%s%u.%u s", sign, tenths / 10, tenths % 10);
 	else if (size < 3599.5)
 		format_pair((uint64_t)(size + 0.5), sign, 'm', 's', out);
 	else

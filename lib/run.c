@@ -166,11 +166,14 @@ static int create(const struct ck_io *io, const char *dir, const struct ck_run *
 		  struct ck_error *err)
 {
 	struct ck_run made = *run;
-	int rc;
+	int rc = 0;
 
 	made.created = time(NULL);
-	made.committed = made.complete = false;
-	rc = ck_random_hex(made.run_id, CK_RUN_ID_HEX / 2, err);
+	made.complete = false;
+	if (!*made.run_id) {
+		made.committed = false;
+		rc = ck_random_hex(made.run_id, CK_RUN_ID_HEX / 2, err);
+	}
 	return rc ? rc : link_new(io, dir, &made, err);
 }
 

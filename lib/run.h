@@ -38,7 +38,7 @@ int ck_run_load(const struct ck_io *io, const char *dir, struct ck_run *out, str
 /*
  * Make the directory (parents too, 0777 & ~umask) and run.json with a new run_id, unless it is
  * there; either way `run` holds what stands there now (in: name, cluster, job_id, submit_time of
- * the caller). Of several callers one wins. Returns 0; CK_EIO; CK_ENOENT (a link to nothing is in
+ * the caller; run_id, if it is not "", and committed, of a run that goes on there). Of several callers one wins. Returns 0; CK_EIO; CK_ENOENT (a link to nothing is in
  * the way); CK_EFORMAT (what stands there, or the caller's name); CK_ENOMEM.
  */
 int ck_run_create(const struct ck_io *io, const char *dir, struct ck_run *run,

@@ -197,13 +197,15 @@ static int salvage_one(struct salvage *s, bool *published, bool *lost, struct ck
 	return rc;
 }
 
-int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id id,
+int ck_salvage_look(const struct ck_io *io, const char *dir, struct ck_step_id id, bool seized,
 		    struct ck_manifest *out, struct ck_error *err)
 {
 	struct salvage s = {.io = io, .dir = dir, .id = id};
 	char name[CK_NAME_MAX];
 	bool committed = false;
-	int rc = ck_dirfile_path(s.path, dir, ck_name_saving(id, name), err);
+	int rc =
+		ck_dirfile_path(s.path, dir,
+				seized ? ck_name_salvage(id, name) : ck_name_saving(id, name), err);
 
 	if (!rc)
 		rc = look_for_commit(&s, &committed, err);

@@ -75,7 +75,8 @@ void ck_plan_fini(struct ck_plan *plan);
 enum ck_shard_note {
 	CK_NOTE_BUFFERED = 1, /* the file system refuses direct I/O */
 	CK_NOTE_NO_QUEUE = 2, /* there is no io_uring: helper threads overlap disk and CPU */
-	CK_NOTE_NO_DIRECT = 4 /* direct I/O was not to be had, for want of descriptors or the like */
+	CK_NOTE_NO_DIRECT =
+		4 /* direct I/O was not to be had, for want of descriptors or the like */
 };
 
 /* How shards are written and read. NULL for the whole: { .direct = true, .sha = CK_SHA_BEST }. */

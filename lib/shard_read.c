@@ -306,8 +306,7 @@ static void move_on(struct thread *t, struct lane *l)
 {
 	struct slot *slot = current(l);
 
-	l->head_crc32 =
-		add_head(l->head_crc32, l->job->shard, l->hashed, slot->data, slot->bytes);
+	l->head_crc32 = add_head(l->head_crc32, l->job->shard, l->hashed, slot->data, slot->bytes);
 	if (l->job->consumer)
 		l->job->rc = l->job->consumer(l->job->consumer_arg, l->hashed, slot->data,
 					      slot->bytes, &l->job->err);

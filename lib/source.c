@@ -18,6 +18,7 @@ void ck_source_close(struct ck_source *s)
 	free(s->hits.blocks);
 	ck_io_close(s->io, &s->fd);
 	free(s->piece);
+	ck_seals_fini(&s->seals);
 	*s = (struct ck_source){.fd = -1};
 }
 
@@ -32,6 +33,8 @@ static int add_header(struct ck_source *s, size_t number, struct ck_buf *packed,
 		rc = ck_shard_open(s->io, s->dir, file->rank, file->part, &shard, err);
 	if (rc)
 		return rc;
+	s->seals.files[number].head_bytes = shard.head_bytes;
+	s->seals.files[number].head_crc32 = shard.head_crc32;
 	ck_buf_clear(packed);
 	rc = ck_share_pack_header((uint32_t)number, &shard, &s->manifest.items, packed, err);
 	ck_shard_close(s->io, &shard);
@@ -40,11 +43,27 @@ static int add_header(struct ck_source *s, size_t number, struct ck_buf *packed,
 					    s->manifest.nfiles, &s->layout, err);
 }
 
+static int load_manifest(struct ck_source *s, struct ck_step_id id, struct ck_error *err)
+{
+	struct ck_buf text = CK_BUF_INIT;
+	int rc = ck_step_read(s->io, s->run, id, &s->manifest, &text, err);
+
+	if (rc)
+		return rc;
+	rc = ck_sha256_hex(text.data, text.len, s->seals.manifest_sha256, err);
+	ck_buf_fini(&text);
+	s->seals.files = calloc(s->manifest.nfiles + 1, sizeof(*s->seals.files));
+	if (!s->seals.files)
+		return ck_fail_nomem(err, s->manifest.nfiles * sizeof(*s->seals.files));
+	s->seals.count = s->manifest.nfiles;
+	return rc;
+}
+
 static int load(struct ck_source *s, struct ck_step_id id, ck_progress progress, void *progress_arg,
 		struct ck_error *err)
 {
 	struct ck_buf packed = CK_BUF_INIT;
-	int rc = ck_step_load(s->io, s->run, id, &s->manifest, err);
+	int rc = load_manifest(s, id, err);
 
 	if (rc)
 		return rc;
@@ -78,8 +97,9 @@ int ck_source_open(const struct ck_io *io, const char *run, struct ck_step_id id
 	if (strlen(run) >= sizeof(out->run) || !ck_path_join(out->dir, run, ck_name_step(id, name)))
 		return ck_fail(err, CK_EIO, "%s: path too long", run);
 	strcpy(out->run, run);
-	out->piece = malloc(PIECE);
-	rc = out->piece ? load(out, id, progress, progress_arg, err) : ck_fail_nomem(err, PIECE);
+	out->piece = malloc(PIECE + 2 * CK_SEAL_BYTES);
+	rc = out->piece ? load(out, id, progress, progress_arg, err)
+			: ck_fail_nomem(err, PIECE + 2 * CK_SEAL_BYTES);
 	if (rc)
 		ck_source_close(out);
 	return rc;
@@ -100,6 +120,22 @@ static int open_file(struct ck_source *s, size_t number, struct ck_error *err)
 	rc = ck_io_open_read(s->io, s->path, &s->fd, &bytes, err);
 	if (!rc)
 		s->open_file = number + 1;
+	return rc;
+}
+
+/* Bytes [at, at + n) of the open file, at most PIECE of them, as they were verified. */
+static int read_piece(struct ck_source *s, uint64_t at, uint64_t n, const char **data,
+		      struct ck_error *err)
+{
+	const struct ck_seal *seal = &s->seals.files[s->open_file - 1];
+	uint64_t begin = at, end = at + n;
+	int rc;
+
+	ck_seal_range(seal, &begin, &end);
+	rc = ck_io_pread_full(s->io, s->fd, s->path, s->piece, end - begin, begin, err);
+	if (!rc)
+		rc = ck_seal_check(seal, s->path, begin, s->piece, end - begin, err);
+	*data = s->piece + (at - begin);
 	return rc;
 }
 
@@ -124,13 +160,14 @@ static int read_block(struct ck_source *s, size_t b, const struct ck_box *box, v
 	rc = open_file(s, block->file, err);
 	for (uint64_t n; at < end && !rc; at += n) {
 		uint64_t begin, stop;
+		const char *data;
 
 		n = end - at < PIECE ? end - at : PIECE;
-		rc = ck_io_pread_full(s->io, s->fd, s->path, s->piece, n, block->at + at, err);
+		rc = read_piece(s, block->at + at, n, &data, err);
 		begin = ck_cut_seek(&from, at);
 		stop = ck_cut_seek(&from, at + n);
 		if (!rc)
-			ck_cut_move(&from, s->piece, at, &to, dst, begin, stop - begin);
+			ck_cut_move(&from, data, at, &to, dst, begin, stop - begin);
 	}
 	return rc;
 }
@@ -162,7 +199,7 @@ int ck_source_read_rank(struct ck_source *s, size_t item, uint32_t rank, void **
 	size_t b = s->layout.first[item] + rank;
 	const struct ck_layout_block *block;
 	uint64_t size;
-	void *to;
+	char *to;
 	int rc;
 
 	/* By rank, each once: ck_source_open has seen to that. */
@@ -174,8 +211,14 @@ int ck_source_read_rank(struct ck_source *s, size_t item, uint32_t rank, void **
 	if (!to)
 		return ck_fail_nomem(err, size);
 	rc = open_file(s, block->file, err);
-	if (!rc)
-		rc = ck_io_pread_full(s->io, s->fd, s->path, to, size, block->at, err);
+	for (uint64_t done = 0, n; done < size && !rc; done += n) {
+		const char *read;
+
+		n = size - done < PIECE ? size - done : PIECE;
+		rc = read_piece(s, block->at + done, n, &read, err);
+		if (!rc)
+			memcpy(to + done, read, n);
+	}
 	if (rc) {
 		free(to);
 		return rc;

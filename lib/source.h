@@ -1,6 +1,7 @@
 /*
  * A checkpoint to read from by item, whatever blocks it was stored in: for tools that work on one
- * machine. The bytes are not verified on the way; whoever needs that runs ck_verify first.
+ * machine. The bytes are not verified on the way: whoever needs that runs ck_verify_sealing first, with the seals that
+ * stand here; what is read afterwards is held against these.
  */
 #ifndef CK_SOURCE_H
 #define CK_SOURCE_H
@@ -14,6 +15,7 @@
 #include "io.h"
 #include "layout.h"
 #include "manifest.h"
+#include "seal.h"
 #include "shard.h"
 
 struct ck_source {
@@ -22,6 +24,7 @@ struct ck_source {
 	char dir[PATH_MAX]; /* of the step */
 	struct ck_manifest manifest;
 	struct ck_layout layout; /* of manifest.items, sorted and exact */
+	struct ck_seals seals;   /* of manifest.files */
 	/* private */
 	struct ck_boxtree tree; /* of item `in_tree` - 1 */
 	size_t in_tree;
@@ -29,7 +32,7 @@ struct ck_source {
 	int fd; /* of file `open_file` - 1 */
 	size_t open_file;
 	char path[PATH_MAX];
-	void *piece;
+	char *piece;
 };
 
 /*
@@ -45,7 +48,7 @@ void ck_source_close(struct ck_source *source);
 /*
  * Read box `box` of a sharded item to `dst`, row-major. Reads what lies between the first and the last byte
  * that each stored block has of it, so boxes that are whole rows cost no more than they have.
- * Returns 0; CK_EIO; CK_ENOENT; CK_ENOMEM.
+ * Returns 0; CK_EIO, also when the bytes are not those that were sealed; CK_ENOENT; CK_ENOMEM.
  */
 int ck_source_read(struct ck_source *source, size_t item, const struct ck_box *box, void *dst,
 		   struct ck_error *err);

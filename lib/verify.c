@@ -92,25 +92,6 @@ static void move_findings(struct ck_findings *to, struct ck_findings *from)
 
 /* --- the directory --- */
 
-static bool is_known(const struct ck_manifest *manifest, const char *name)
-{
-	uint32_t rank, part;
-	size_t first, count;
-
-	if (strcmp(name, CK_MANIFEST_FILE) == 0 || strcmp(name, CK_SUMS_FILE) == 0)
-		return true;
-	return ck_is_shard(name, &rank, &part) &&
-	       ck_manifest_rank_files(manifest, rank, &first, &count) && part < count;
-}
-
-static bool is_safetensors(const char *name)
-{
-	static const char suffix[] = ".safetensors";
-	size_t len = strlen(name), tail = sizeof(suffix) - 1;
-
-	return len >= tail && strcmp(name + len - tail, suffix) == 0;
-}
-
 static void check_strays(struct ck_verification *v)
 {
 	struct ck_error err = CK_ERROR_INIT;
@@ -124,10 +105,10 @@ static void check_strays(struct ck_verification *v)
 		return;
 	}
 	for (size_t i = 0; i < names.count; i++) {
-		if (is_known(v->manifest, names.names[i]))
+		if (ck_step_has_name(v->manifest, names.names[i]))
 			continue;
 		ck_json_show(shown, names.names[i]);
-		if (is_safetensors(names.names[i]))
+		if (ck_is_safetensors(names.names[i]))
 			ck_finding_add(
 				&v->findings, CK_BAD, CK_EFORMAT,
 				"%s/%s: not in the manifest, but other readers would load it",
@@ -210,18 +191,31 @@ static int verify_loaded(struct ck_verification *v, const struct ck_buf *manifes
 	return rc;
 }
 
-int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enum ck_level level,
-	      int threads, ck_progress progress, void *progress_arg, struct ck_report *out,
-	      struct ck_error *err)
+/* Is it the manifest that the caller goes by? Without one, any is. */
+static int check_same_manifest(const struct ck_verification *v, const struct ck_buf *text,
+			       struct ck_error *err)
+{
+	char sha256[CK_SHA256_HEX + 1];
+	int rc = v->seals ? ck_sha256_hex(text->data, text->len, sha256, err) : 0;
+
+	if (rc || !v->seals || strcmp(sha256, v->seals->manifest_sha256) == 0)
+		return rc;
+	return ck_fail(err, CK_EIO, "%s/" CK_MANIFEST_FILE ": two reads of it differ", v->step);
+}
+
+int ck_verify_sealing(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		      enum ck_level level, int threads, ck_progress progress, void *progress_arg,
+		      struct ck_seals *seals, struct ck_report *out, struct ck_error *err)
 {
 	struct ck_verification v = {
 		.io = io,
 		.level = level,
 		.progress = progress,
 		.progress_arg = progress_arg,
+		.seals = seals,
 	};
 	struct ck_buf text = CK_BUF_INIT;
-	struct ck_manifest manifest;
+	struct ck_manifest manifest = {0};
 	struct ck_error why = CK_ERROR_INIT;
 	int rc;
 
@@ -229,15 +223,17 @@ int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enu
 	if (rc)
 		return rc;
 	rc = ck_step_read(io, dir, id, &manifest, &text, &why);
+	if (!rc)
+		rc = check_same_manifest(&v, &text, &why);
 	if (!rc) {
 		v.manifest = &manifest;
 		rc = verify_loaded(&v, &text, threads, err);
-		ck_manifest_fini(&manifest);
-		ck_buf_fini(&text);
 	} else {
 		ck_finding_error(&v.findings, &why);
 		rc = 0;
 	}
+	ck_manifest_fini(&manifest);
+	ck_buf_fini(&text);
 	if (!rc && v.findings.failed)
 		rc = ck_fail(err, CK_ENOMEM, "%s: out of memory", v.step);
 	if (rc)
@@ -245,4 +241,12 @@ int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enu
 	else
 		*out = v.findings.report;
 	return rc;
+}
+
+int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enum ck_level level,
+	      int threads, ck_progress progress, void *progress_arg, struct ck_report *out,
+	      struct ck_error *err)
+{
+	return ck_verify_sealing(io, dir, id, level, threads, progress, progress_arg, NULL, out,
+				 err);
 }

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io.h"
 #include "names.h"
+#include "seal.h"
 #include "shard.h"
 
 enum ck_severity { CK_WARNING = 0, CK_BAD = 1 };
@@ -45,5 +46,14 @@ void ck_report_fini(struct ck_report *report);
 int ck_verify(const struct ck_io *io, const char *dir, struct ck_step_id id, enum ck_level level,
 	      int threads, ck_progress progress, void *progress_arg, struct ck_report *out,
 	      struct ck_error *err);
+
+/*
+ * The same at a level that hashes, and seal each file for whoever reads parts of it afterwards. That the manifest and the
+ * headers are the ones that the caller has parsed is checked as well: CK_EIO among the findings.
+ *   seals  with manifest_sha256, and of each file head_…; count as in that manifest
+ */
+int ck_verify_sealing(const struct ck_io *io, const char *dir, struct ck_step_id id,
+		      enum ck_level level, int threads, ck_progress progress, void *progress_arg,
+		      struct ck_seals *seals, struct ck_report *out, struct ck_error *err);
 
 #endif

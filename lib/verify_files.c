@@ -121,6 +121,17 @@ static void note_failure(struct ck_file_result *result, int rc, const struct ck_
 		ck_finding_add(&result->findings, CK_BAD, rc, "%s", err->text);
 }
 
+/* The caller has parsed this header before: it must have been the same. */
+static int begin_seal(const struct ck_verification *v, size_t i, const struct ck_shard *shard,
+		      struct ck_error *err)
+{
+	struct ck_seal *seal = &v->seals->files[i];
+
+	if (seal->head_bytes != shard->head_bytes || seal->head_crc32 != shard->head_crc32)
+		return ck_fail(err, CK_EIO, "%s: two reads of its header differ", shard->path);
+	return ck_seal_begin(seal, shard->bytes, err);
+}
+
 /* All but the bytes. */
 static void check_header(const struct ck_verification *v, size_t i, struct checked *c)
 {
@@ -131,6 +142,11 @@ static void check_header(const struct ck_verification *v, size_t i, struct check
 	rc = ck_file_sized(v->io, v->step, file, &err);
 	if (!rc)
 		rc = ck_shard_open(v->io, v->step, file->rank, file->part, &c->shard, &err);
+	c->open = rc == 0;
+	if (!rc && v->seals)
+		rc = begin_seal(v, i, &c->shard, &err);
+	if (rc && c->open)
+		ck_shard_close(v->io, &c->shard);
 	note_failure(&v->results[i], rc, &err);
 	c->open = rc == 0;
 	if (!c->open)
@@ -142,6 +158,10 @@ static void check_header(const struct ck_verification *v, size_t i, struct check
 					   .chunk_crc32 = file->chunk_crc32,
 					   .crc32 = file->crc32};
 	c->job = (struct ck_shard_job){.shard = &c->shard, .expected = &c->expected};
+	if (v->seals) {
+		c->job.consumer = ck_seal_take;
+		c->job.consumer_arg = &v->seals->files[i];
+	}
 }
 
 /* The bytes of several files, together. */

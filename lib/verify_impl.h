@@ -48,6 +48,7 @@ struct ck_verification {
 	enum ck_level level;
 	ck_progress progress;
 	void *progress_arg;
+	struct ck_seals *seals;         /* or NULL */
 	struct ck_file_result *results; /* one per file of the manifest */
 	struct ck_findings findings;
 };

@@ -206,6 +206,7 @@ double ck_cmd_clock(void);
 struct ck_cmd_target {
 	char *run; /* directory */
 	bool has_step;
+	bool named; /* of `ckpt verify`: this checkpoint itself, not its run */
 	unsigned renewals; /* of RUN@latest: how often ck_cmd_target_renew may look it up again */
 	struct ck_step_id id;
 };
@@ -264,6 +265,7 @@ struct ck_cmd_row {
 	bool pinned;
 	bool salvageable; /* of one left over: it was complete, and the next start commits it ... */
 	bool unseen;      /* ... or may have been */
+	bool seized;      /* a start died while it did so: a .salvage-* */
 	uint32_t world_size;
 	int64_t created; /* of a save: when it began */
 	char save_id[CK_RUN_ID_HEX + 1];
@@ -271,12 +273,16 @@ struct ck_cmd_row {
 	uint64_t bytes; /* of a save: 0, unless it is salvageable */
 };
 
+/* Of its directory. */
+const char *ck_cmd_row_name(const struct ck_cmd_row *row, char name[static CK_NAME_MAX]);
+
 /* What a start of the program would do here, as far as a glance tells. */
 enum ck_cmd_resume {
 	CK_CMD_FRESH = 0,
 	CK_CMD_RESUMES,
 	CK_CMD_FALLS_BACK,
 	CK_CMD_COMPLETE,
+	CK_CMD_UNREAD, /* the newest that is not bad could not be looked at; who cannot either, is refused */
 	CK_CMD_FAILS,  /* checkpoints are there and none is whole */
 	CK_CMD_REFUSES /* run.json and the checkpoints do not fit together */
 };
@@ -301,7 +307,7 @@ struct ck_cmd_facts {
 	bool unchecked;                 /* something could not be looked at */
 	enum ck_cmd_resume resume;      /* what a start would do ... */
 	const struct ck_cmd_row *row;   /* ... with which checkpoint; NULL: with none */
-	size_t newer_bad, newer_unread; /* than that one; all, where there is none */
+	size_t newer_bad; /* than that one; all, where there is none */
 };
 
 /*

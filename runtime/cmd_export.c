@@ -1,12 +1,12 @@
 /* `ckpt export`: tensors put together again, in the files that Hugging Face's libraries read. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalog.h"
 #include "cmd_into.h"
+#include "cmd_place.h"
 #include "cmd_source.h"
 #include "dirfile.h"
 #include "parse.h"
@@ -15,7 +15,6 @@
 
 #define SLAB_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_MAX UINT64_C(5000000000)
-#define LOCK_FILE ".ckpt-export"
 #define FILES_MAX 99999 /* five digits */
 
 /* A tensor of the result. */
@@ -34,7 +33,7 @@ struct job {
 	uint64_t max_bytes;
 	bool json;
 	struct ck_source source;
-	int lock;               /* descriptor of LOCK_FILE */
+	size_t nwritten;        /* files under their own names */
 	struct tensor *tensors; /* by file; in a file as they stand there */
 	size_t ntensors;
 	size_t nfiles;
@@ -79,6 +78,12 @@ static int choose(struct job *x, struct ck_error *err)
 	if (!x->ntensors)
 		return ck_cmd_choice_fail(&x->choice, x->source.dir, "tensor", err);
 	qsort(x->tensors, x->ntensors, sizeof(*x->tensors), compare_names);
+	for (size_t i = 0; i < x->ntensors; i++)
+		if (strcmp(x->tensors[i].name, "__metadata__") == 0)
+			return ck_fail(err, CK_EREFUSED,
+				       "--strip-prefix %s: a tensor would be named "
+				       "'__metadata__', which a header has for itself",
+				       x->prefix);
 	for (size_t i = 1; i < x->ntensors; i++)
 		if (strcmp(x->tensors[i - 1].name, x->tensors[i].name) == 0)
 			return ck_fail(err, CK_EREFUSED,
@@ -232,7 +237,9 @@ static int write_file(struct job *x, size_t file, const struct tensor *tensors, 
 	if (!rc)
 		rc = ck_io_rename(out.io, out.path, path, err);
 	if (rc)
-		out.io->ops->unlink(out.io, out.path);
+		ck_cmd_io_below(out.io)->ops->unlink(ck_cmd_io_below(out.io), out.path);
+	else
+		x->nwritten++;
 	return rc;
 }
 
@@ -268,7 +275,7 @@ static int write_index(const struct job *x, struct ck_error *err)
 	ck_buf_add_str(&text, "  }\n}\n");
 	rc = ck_buf_check(&text, err);
 	if (!rc)
-		rc = ck_dirfile_path(path, x->to, "model.safetensors.index.json", err);
+		rc = ck_dirfile_path(path, x->to, CK_CMD_INDEX_FILE, err);
 	if (!rc)
 		rc = ck_io_write_file_new(x->cmd->io, path, text.data, text.len, err);
 	ck_buf_fini(&text);
@@ -292,54 +299,36 @@ static int write_all(struct job *x, struct ck_error *err)
 	qsort(x->tensors, x->ntensors, sizeof(*x->tensors), compare_names);
 	if (!rc && x->nfiles > 1)
 		rc = write_index(x, err);
-	return rc ? rc : ck_io_sync_dir(x->cmd->io, x->to, NULL, err);
+	return rc ? rc : ck_dirfile_sync(x->cmd->io, x->to, err);
 }
 
-/*
- * Two at once would take each other's files for what a killed one has left. The lock ends with its process,
- * whatever ends that; where the file system has none, we go on without. Its file may have been removed, by the
- * one before us, after we had opened it: then another one may be locked by now.
- */
-static int lock_place(struct job *x, char path[static PATH_MAX], struct ck_error *err)
+/* After a failure: half a model is none. An interrupt must not keep us from it. */
+static void take_back(struct job *x)
 {
-	const struct ck_io *io = x->cmd->io;
-	struct stat ours, there;
-	bool locked;
-	int rc = ck_dirfile_path(path, x->to, LOCK_FILE, err);
+	const struct ck_io *io = ck_cmd_io_below(x->cmd->io);
+	char path[PATH_MAX], name[CK_NAME_MAX];
 
-	if (rc)
-		return rc;
-	x->lock = io->ops->open(io, path, O_RDWR | O_CREAT, 0666);
-	if (x->lock < 0)
-		return ck_fail_errno(err, errno, "%s: open", path);
-	if (io->ops->lock(io, x->lock) < 0)
-		locked = errno != EWOULDBLOCK;
-	else
-		locked = io->ops->fstat(io, x->lock, &ours) == 0 &&
-			 io->ops->lstat(io, path, &there) == 0 && ours.st_ino == there.st_ino;
-	if (!locked)
-		rc = ck_fail(err, CK_EREFUSED,
-			     "%s: another export writes there: wait for its end, or name another "
-			     "directory",
-			     x->to);
-	return rc;
+	for (size_t f = 0; f < x->nwritten; f++) {
+		name_file(x, f, name);
+		if (ck_path_join(path, x->to, name))
+			io->ops->unlink(io, path);
+	}
+	if (x->nfiles > 1 && x->nwritten == x->nfiles &&
+	    ck_path_join(path, x->to, CK_CMD_INDEX_FILE))
+		io->ops->unlink(io, path);
 }
 
 static int write_locked(struct job *x, struct ck_error *err)
 {
-	const struct ck_io *io = x->cmd->io;
-	char path[PATH_MAX];
-	int rc = ck_io_mkdir(io, x->to, err);
+	struct ck_cmd_place place;
+	int rc = ck_cmd_place_take(&place, x->cmd->io, x->to, err);
 
-	if (rc == CK_ENOENT) /* what cannot be written, not what is not found */
-		return CK_EIO;
-	if (!rc || rc == CK_EEXIST)
-		rc = lock_place(x, path, err);
 	if (!rc) {
 		rc = write_all(x, err);
-		io->ops->unlink(io, path); /* while it is ours */
+		if (rc)
+			take_back(x);
 	}
-	ck_io_close(io, &x->lock);
+	ck_cmd_place_leave(&place, rc != 0);
 	return rc;
 }
 
@@ -392,6 +381,8 @@ static enum ck_cmd_exit export_tensors(struct job *x, const char *from)
 
 	if (!rc)
 		rc = check_place(x, &err);
+	if (!rc)
+		rc = ck_cmd_place_free(x->cmd->io, x->to, &err);
 	if (!rc)
 		rc = choose(x, &err);
 	if (!rc)
@@ -448,11 +439,7 @@ static int run_export(struct ck_cmd *cmd, int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct job x = {.cmd = cmd,
-			.prefix = "",
-			.max_bytes = DEFAULT_MAX,
-			.source = {.fd = -1},
-			.lock = -1};
+	struct job x = {.cmd = cmd, .prefix = "", .max_bytes = DEFAULT_MAX, .source = {.fd = -1}};
 	enum ck_cmd_exit exit_code;
 	int option, rc = CK_CMD_FINE;
 
@@ -481,9 +468,9 @@ const struct ck_cmd_verb ck_cmd_export = {
 	.summary = "put tensors together and write them as Hugging Face's libraries read them",
 	.help = "Writes model.safetensors, or model-00001-of-0000N.safetensors and\n"
 		"model.safetensors.index.json. What belongs to single ranks is left out.\n"
-		"The checkpoint is verified first; nothing that is there is overwritten. "
-		"DIRECTORY\n"
-		"is neither a run's nor a checkpoint's, nor in one of the latter.\n"
+		"The checkpoint is verified first; what fails leaves no file. DIRECTORY has no "
+		"model\n"
+		"yet; it is neither a run's nor a checkpoint's, nor in one of the latter.\n"
 		"\n"
 		"  -f, --format hf            the only one\n"
 		"  -i, --items GLOB           only these; may be given several times\n"

@@ -147,21 +147,18 @@ int ck_cmd_into_check(const struct ck_io *io, const char *dir, const struct ck_s
 
 /*
  * It is the same run, so it has the same id, and has committed: should the result not come to be, a start must
- * not take this for a run that begins.
+ * not take this for a run that begins. All of that in one write: a reshard may be killed at any time.
  */
 static int make_run(const struct ck_io *io, const char *dir, const struct ck_manifest *from,
 		    struct ck_error *err)
 {
-	struct ck_run run = {.committed = false};
-	int rc = ck_run_load(io, dir, &run, NULL);
+	struct ck_run run = {.committed = true};
+	int rc;
 
-	if (!rc)
-		return 0;
 	strcpy(run.name, from->run);
-	rc = ck_run_create(io, dir, &run, err);
 	strcpy(run.run_id, from->run_id);
-	run.committed = true;
-	return rc ? rc : ck_run_store(io, dir, &run, err);
+	rc = ck_run_create(io, dir, &run, err);
+	return rc ? rc : check_run(dir, &run, from, err); /* another one may have been first */
 }
 
 static int check_owner(const struct ck_io *io, const char *dir, const struct ck_claim *claim,

@@ -31,6 +31,15 @@ const char *ck_cmd_state_name(enum ck_cmd_state state)
 	return names[state];
 }
 
+const char *ck_cmd_row_name(const struct ck_cmd_row *row, char name[static CK_NAME_MAX])
+{
+	if (row->seized)
+		return ck_name_salvage(row->id, name);
+	if (row->state == CK_CMD_SAVING || row->state == CK_CMD_LEFT_OVER)
+		return ck_name_saving(row->id, name);
+	return ck_name_step(row->id, name);
+}
+
 void ck_cmd_facts_fini(struct ck_cmd_facts *facts)
 {
 	for (size_t i = 0; i < facts->nrows; i++)
@@ -48,7 +57,7 @@ void ck_cmd_facts_fini(struct ck_cmd_facts *facts)
 static void judge(struct ck_cmd_row *row, int code, const char *missing, const char *malformed,
 		  const char *reason)
 {
-	bool unseen = code == CK_EIO || code == CK_ENOMEM;
+	bool unseen = ck_is_unseen(code);
 
 	row->state = unseen ? CK_CMD_UNKNOWN : CK_CMD_DAMAGED;
 	row->what = unseen ? "unreadable" : code == CK_ENOENT ? missing : malformed;
@@ -147,6 +156,23 @@ static bool is_no_dir(const struct ck_io *io, const char *dir, struct ck_step_id
 	return ck_path_join(step, dir, ck_name_step(id, name)) && ck_io_is_no_dir(io, step);
 }
 
+/* A file more does a start no harm, but makes verify, reshard and export refuse. */
+static void look_for_stray(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
+			   struct ck_cmd_row *row)
+{
+	char stray[NAME_MAX + 1], shown[CK_JSON_SHOW];
+
+	if (ck_step_stray(io, dir, m, stray, NULL) || !*stray)
+		return;
+	row->what = "unknown file";
+	free(row->reason);
+	if (asprintf(&row->reason,
+		     "warning: %s is not in the manifest, but other readers would load it: remove "
+		     "it",
+		     ck_json_show(shown, stray)) < 0)
+		row->reason = NULL;
+}
+
 /* Does SHA256SUMS vouch for the manifest, as a start wants it? */
 static int check_sums(const struct ck_io *io, const char *dir, const struct ck_manifest *m,
 		      const struct ck_buf *text, struct ck_error *err)
@@ -186,8 +212,10 @@ static void look_at_step(const struct ck_io *io, struct ck_cmd_facts *facts,
 		judge(row, CK_EFORMAT, "", "of another run", err.text);
 	} else {
 		size_up(io, facts->dir, &m, progress, row);
-		if (row->state == CK_CMD_WHOLE)
+		if (row->state == CK_CMD_WHOLE) {
+			look_for_stray(io, facts->dir, &m, row);
 			recall_refusal(facts, row);
+		}
 	}
 	ck_buf_fini(&text);
 	ck_manifest_fini(&m);
@@ -226,9 +254,9 @@ static void look_at_left_over(const struct ck_io *io, struct ck_cmd_facts *facts
 {
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_manifest m;
-	int rc = ck_salvage_look(io, facts->dir, row->id, &m, &err);
+	int rc = ck_salvage_look(io, facts->dir, row->id, row->seized, &m, &err);
 
-	row->unseen = rc == CK_EIO || rc == CK_ENOMEM;
+	row->unseen = ck_is_unseen(rc);
 	row->salvageable = rc == 0;
 	if (!rc) {
 		describe(row, &m);
@@ -256,11 +284,11 @@ static void look_at_saving(const struct ck_io *io, struct ck_cmd_facts *facts,
 	struct stat st;
 
 	row->state = CK_CMD_SAVING;
-	if (is_left_over(facts, row->id.generation)) {
+	if (row->seized || is_left_over(facts, row->id.generation)) {
 		row->state = CK_CMD_LEFT_OVER;
 		look_at_left_over(io, facts, row);
 	}
-	if (!ck_path_join(staging, facts->dir, ck_name_saving(row->id, name)))
+	if (!ck_path_join(staging, facts->dir, ck_cmd_row_name(row, name)))
 		return;
 	if (!row->described && io->ops->lstat(io, staging, &st) == 0)
 		row->created = st.st_mtime;
@@ -286,11 +314,7 @@ static bool is_gone(const struct ck_io *io, const char *dir, const struct ck_cmd
 
 	if (row->state == CK_CMD_WHOLE)
 		return false;
-	if (saving)
-		ck_name_saving(row->id, name);
-	else
-		ck_name_step(row->id, name);
-	if (!ck_path_join(path, dir, name))
+	if (!ck_path_join(path, dir, ck_cmd_row_name(row, name)))
 		return false;
 	return !is_there(io, path) || (saving && ck_io_is_no_dir(io, path));
 }
@@ -347,8 +371,10 @@ static int list_rows(const struct ck_io *io, struct ck_cmd_facts *facts, struct 
 		*row = (struct ck_cmd_row){.what = ""};
 		if (ck_is_step(names.names[i], &row->id)) {
 			facts->nrows++;
-		} else if (ck_is_saving(names.names[i], &row->id)) {
+		} else if (ck_is_saving(names.names[i], &row->id) ||
+			   ck_is_salvage(names.names[i], &row->id)) {
 			row->state = CK_CMD_SAVING;
+			row->seized = ck_is_salvage(names.names[i], &row->id);
 			facts->nrows++;
 		} else if (ck_is_generation(names.names[i], &generation) &&
 			   generation > facts->generation) {
@@ -383,18 +409,19 @@ static void foretell(struct ck_cmd_facts *facts)
 			facts->row = row;
 			break;
 		}
-		if (row->state == CK_CMD_DAMAGED)
-			facts->newer_bad++;
-		else
-			facts->newer_unread++;
+		if (row->state != CK_CMD_DAMAGED) {
+			facts->row = row;
+			facts->resume = CK_CMD_UNREAD;
+			return;
+		}
+		facts->newer_bad++;
 	}
 	if (!facts->row)
 		facts->resume = CK_CMD_FAILS;
 	else if (facts->run.complete && facts->run.complete_step == facts->row->id.step)
 		facts->resume = CK_CMD_COMPLETE;
 	else
-		facts->resume = facts->newer_bad || facts->newer_unread ? CK_CMD_FALLS_BACK
-									: CK_CMD_RESUMES;
+		facts->resume = facts->newer_bad ? CK_CMD_FALLS_BACK : CK_CMD_RESUMES;
 }
 
 /* A start that goes round in circles leaves its reason in its mark (search.c). */
@@ -433,7 +460,7 @@ static int look_once(const struct ck_io *io, const char *dir, struct ck_cmd_prog
 	}
 	facts.run_code = ck_run_load(io, dir, &facts.run, &why);
 	facts.has_run = facts.run_code == 0;
-	facts.unchecked = facts.run_code == CK_EIO;
+	facts.unchecked = ck_is_unseen(facts.run_code);
 	if (!facts.has_run)
 		facts.run_reason = strdup(why.text);
 	look_at_owner(io, &facts);

@@ -119,27 +119,6 @@ static void print_reasons(const struct ck_cmd_target *target, const struct ck_cm
 				    facts->rows[i].reason);
 }
 
-/* What we cannot read, a start may be able to read: that is not known to be bad. */
-static const char *newer_ones(const struct ck_cmd_facts *facts)
-{
-	return !facts->newer_unread ? "bad"
-	       : facts->newer_bad   ? "bad, or could not be read here"
-				    : "not known to be bad, but could not be read here";
-}
-
-static void print_fails(const struct ck_cmd_facts *facts)
-{
-	if (facts->newer_unread)
-		ck_cmd_line(
-			stdout,
-			"a start fails if it cannot read more than this: of %zu checkpoint%s, %zu "
-			"could not be read here and none is known to be whole",
-			facts->nsteps, ck_plural(facts->nsteps), facts->newer_unread);
-	else
-		ck_cmd_line(stdout, "a start fails: none of the %zu checkpoint%s is whole",
-			    facts->nsteps, ck_plural(facts->nsteps));
-}
-
 static void print_resume(const struct ck_cmd_facts *facts)
 {
 	uint64_t step = facts->row ? facts->row->id.step : 0;
@@ -155,14 +134,22 @@ static void print_resume(const struct ck_cmd_facts *facts)
 	case CK_CMD_FALLS_BACK:
 		ck_cmd_line(stdout,
 			    "a start falls back to step %" PRIu64
-			    " if its bytes verify: what is newer is %s",
-			    step, newer_ones(facts));
+			    " if its bytes verify: what is newer is bad",
+			    step);
 		break;
 	case CK_CMD_COMPLETE:
 		ck_cmd_line(stdout, "a start has nothing to do: the run is complete");
 		break;
+	case CK_CMD_UNREAD:
+		ck_cmd_line(stdout,
+			    "a start tries step %" PRIu64
+			    " first, which could not be read here: it is refused if it cannot read "
+			    "it either, and takes no older one for that",
+			    step);
+		break;
 	case CK_CMD_FAILS:
-		print_fails(facts);
+		ck_cmd_line(stdout, "a start fails: none of the %zu checkpoint%s is whole",
+			    facts->nsteps, ck_plural(facts->nsteps));
 		break;
 	case CK_CMD_REFUSES:
 		ck_cmd_line(stdout, "a start is refused: %s",
@@ -209,15 +196,12 @@ static const struct ck_cmd_column run_columns[] = {
 static const char *run_state(const struct ck_cmd_facts *facts)
 {
 	static const char *const names[] = {
-		[CK_CMD_FRESH] = "no checkpoint yet",   [CK_CMD_RESUMES] = "ok",
-		[CK_CMD_FALLS_BACK] = "newer ones bad", [CK_CMD_COMPLETE] = "complete",
-		[CK_CMD_FAILS] = "bad: none is whole",  [CK_CMD_REFUSES] = "bad: start refused",
+		[CK_CMD_FRESH] = "no checkpoint yet",       [CK_CMD_RESUMES] = "ok",
+		[CK_CMD_FALLS_BACK] = "newer ones bad",     [CK_CMD_COMPLETE] = "complete",
+		[CK_CMD_FAILS] = "bad: none is whole",      [CK_CMD_REFUSES] = "bad: start refused",
+		[CK_CMD_UNREAD] = "unknown: newest unread",
 	};
 
-	if (facts->resume == CK_CMD_FALLS_BACK && facts->newer_unread)
-		return facts->newer_bad ? "newer ones bad or unread" : "newer ones unread";
-	if (facts->resume == CK_CMD_FAILS && facts->newer_unread)
-		return "unknown: none read is whole";
 	return names[facts->resume];
 }
 
@@ -275,8 +259,7 @@ static void json_row(struct ck_cmd_json *out, const struct ck_cmd_row *row)
 	char name[CK_NAME_MAX];
 
 	ck_cmd_json_open(out, NULL, '{');
-	ck_cmd_json_text(out, "name",
-			 saving ? ck_name_saving(row->id, name) : ck_name_step(row->id, name));
+	ck_cmd_json_text(out, "name", ck_cmd_row_name(row, name));
 	ck_cmd_json_number(out, "step", row->id.step);
 	ck_cmd_json_number(out, "generation", row->id.generation);
 	ck_cmd_json_text(out, "state", ck_cmd_state_name(row->state));
@@ -316,6 +299,7 @@ static void json_run(struct ls *ls, const struct ck_cmd_target *target,
 		[CK_CMD_FRESH] = "fresh",          [CK_CMD_RESUMES] = "resumed",
 		[CK_CMD_FALLS_BACK] = "fell-back", [CK_CMD_COMPLETE] = "complete",
 		[CK_CMD_FAILS] = "fails",          [CK_CMD_REFUSES] = "refused",
+		[CK_CMD_UNREAD] = "unknown",
 	};
 	struct ck_cmd_json *out = &ls->out;
 	char name[CK_NAME_MAX];
@@ -368,7 +352,7 @@ static void list_run(struct ls *ls, const struct ck_cmd_target *target, bool sum
 		note_exit(ls, facts.unchecked ? CK_CMD_UNCHECKED : CK_CMD_FINE);
 		ck_cmd_facts_fini(&facts);
 	}
-	if (rc == CK_EIO && summary && !ls->json)
+	if (ck_is_unseen(rc) && summary && !ls->json)
 		add_unread_run(ls, target->run);
 	note_exit(ls, ck_cmd_tell(ls->cmd, rc, &err));
 }

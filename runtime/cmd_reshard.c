@@ -263,10 +263,10 @@ static void sweep(const struct reshard *r)
 
 		if (!ck_is_saving(names.names[i], &id) || id.generation >= ours)
 			continue;
-		rc = ck_salvage_look(io, r->to, id, &m, NULL);
+		rc = ck_salvage_look(io, r->to, id, false, &m, NULL);
 		if (rc == 0)
 			ck_manifest_fini(&m);
-		else if (rc != CK_EIO && rc != CK_ENOMEM)
+		else if (!ck_is_unseen(rc))
 			ck_sweep_fenced(io, r->to, &one, ours, NULL);
 	}
 	ck_names_fini(&names);

@@ -86,7 +86,7 @@ enum ck_cmd_exit ck_cmd_tell(const struct ck_cmd *cmd, int code, const struct ck
 	if (code == CK_EARG)
 		return ck_cmd_usage(cmd, "%s", err->text);
 	ck_cmd_complain(cmd, "%s", err->text);
-	return code == CK_EIO || code == CK_ENOMEM ? CK_CMD_UNCHECKED : CK_CMD_BAD;
+	return ck_is_unseen(code) ? CK_CMD_UNCHECKED : CK_CMD_BAD;
 }
 
 /* Position in the order of ck_cmd_worse. */

@@ -41,14 +41,15 @@ int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_sou
 	return rc;
 }
 
-enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_source *source,
+enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, struct ck_source *source,
 				      struct ck_cmd_progress *progress)
 {
 	enum ck_cmd_exit exit_code = CK_CMD_FINE;
 	struct ck_error err = CK_ERROR_INIT;
 	struct ck_report report;
-	int rc = ck_verify(cmd->io, source->run, source->manifest.id, CK_LEVEL_SHA256,
-			   ck_cmd_threads(), ck_cmd_progress_add, progress, &report, &err);
+	int rc = ck_verify_sealing(cmd->io, source->run, source->manifest.id, CK_LEVEL_SHA256,
+				   ck_cmd_threads(), ck_cmd_progress_add, progress, &source->seals,
+				   &report, &err);
 
 	if (ck_cmd_interrupted()) {
 		if (!rc)
@@ -64,8 +65,8 @@ enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_
 		if (finding->severity == CK_WARNING)
 			continue;
 		ck_cmd_complain(cmd, "%s", finding->text);
-		exit_code = ck_cmd_worse(exit_code,
-					 finding->code == CK_EIO ? CK_CMD_UNCHECKED : CK_CMD_BAD);
+		exit_code = ck_cmd_worse(exit_code, ck_is_unseen(finding->code) ? CK_CMD_UNCHECKED
+										: CK_CMD_BAD);
 	}
 	ck_report_fini(&report);
 	return exit_code;

@@ -15,10 +15,11 @@ int ck_cmd_source_open(const struct ck_cmd *cmd, const char *text, struct ck_sou
 		       struct ck_error *err);
 
 /*
- * SHA-256 of every file, so that nothing damaged is copied and then vouched for. Tells what is wrong, to
+ * SHA-256 of every file, so that nothing damaged is copied and then vouched for; what is read of the source afterwards is
+ * held against what was verified. Tells what is wrong, to
  * stderr. Returns CK_CMD_FINE; CK_CMD_BAD; CK_CMD_UNCHECKED; CK_CMD_INTERRUPTED.
  */
-enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, const struct ck_source *source,
+enum ck_cmd_exit ck_cmd_source_verify(const struct ck_cmd *cmd, struct ck_source *source,
 				      struct ck_cmd_progress *progress);
 
 /* Bytes of all files, of all elements of an item. */

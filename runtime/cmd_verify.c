@@ -60,12 +60,6 @@ static void note_exit(struct verify *v, enum ck_cmd_exit exit_code)
 
 /* --- judging one checkpoint --- */
 
-/* A finding of these says that we could not look, not what is there. */
-static bool is_unseen(int code)
-{
-	return code == CK_EIO || code == CK_ENOMEM;
-}
-
 static enum outcome judge(const struct ck_report *report, struct verdict *out)
 {
 	for (size_t i = 0; i < report->count; i++) {
@@ -73,7 +67,7 @@ static enum outcome judge(const struct ck_report *report, struct verdict *out)
 
 		if (finding->severity == CK_WARNING)
 			out->nwarnings++;
-		else if (is_unseen(finding->code))
+		else if (ck_is_unseen(finding->code))
 			out->nunseen++;
 		else
 			out->nbad++;
@@ -92,7 +86,7 @@ static void check(struct verify *v, const struct ck_cmd_target *step, struct ver
 	out->seconds = ck_cmd_clock() - started;
 	out->bytes = v->progress.done - before;
 	if (rc)
-		out->outcome = is_unseen(rc) ? UNCHECKED : BAD;
+		out->outcome = ck_is_unseen(rc) ? UNCHECKED : BAD;
 	else
 		out->outcome = judge(&out->report, out);
 	if (out->outcome == UNCHECKED && ck_cmd_interrupted())
@@ -137,7 +131,7 @@ static void print_work(const struct verify *v, uint64_t bytes, double seconds, c
 /* What an interrupt cut short is no finding. */
 static bool is_told(const struct ck_finding *finding)
 {
-	return finding->severity == CK_WARNING || !is_unseen(finding->code) ||
+	return finding->severity == CK_WARNING || !ck_is_unseen(finding->code) ||
 	       !ck_cmd_interrupted();
 }
 
@@ -145,7 +139,7 @@ static const char *finding_name(const struct ck_finding *finding)
 {
 	if (finding->severity == CK_WARNING)
 		return "warning";
-	return is_unseen(finding->code) ? "not checked" : "bad";
+	return ck_is_unseen(finding->code) ? "not checked" : "bad";
 }
 
 static void print_findings(const struct verdict *verdict)
@@ -157,7 +151,7 @@ static void print_findings(const struct verdict *verdict)
 				    verdict->report.findings[i].text);
 	if (verdict->err.code)
 		ck_cmd_line(stdout, "     %s: %s",
-			    is_unseen(verdict->err.code) ? "not checked" : "bad",
+			    ck_is_unseen(verdict->err.code) ? "not checked" : "bad",
 			    verdict->err.text);
 }
 
@@ -173,7 +167,7 @@ static void print_verdict(const struct verify *v, const char *path, const struct
 
 	if (verdict->outcome == GONE || verdict->outcome == INTERRUPTED) {
 		ck_cmd_line(stdout, "%s  %s: %s", heads[verdict->outcome], path,
-			    verdict->outcome == GONE ? "removed meanwhile" : "interrupted");
+			    verdict->outcome == GONE ? "gone, removed meanwhile" : "interrupted");
 		return;
 	}
 	print_counts(verdict, &counts);
@@ -260,6 +254,9 @@ static void verify_one(struct verify *v, struct ck_cmd_target *step)
 	v->bytes += verdict.bytes;
 	v->seconds += verdict.seconds;
 	note_exit(v, exits[verdict.outcome]);
+	/* Of a run, rotation takes what it likes; who asks for this one has no answer. */
+	if (verdict.outcome == GONE && step->named)
+		note_exit(v, CK_CMD_UNCHECKED);
 	ck_cmd_progress_clear(&v->progress);
 	if (v->json)
 		json_verdict(&v->out, path, step, &verdict);
@@ -360,8 +357,10 @@ static int add_steps(struct verify *v, const char *text, struct ck_error *err)
 
 	if (!rc && found.items[0].has_step) {
 		rc = ck_cmd_targets_push(&v->steps, found.items[0].run, &found.items[0].id, err);
-		if (!rc)
+		if (!rc) {
 			v->steps.items[v->steps.count - 1].renewals = found.items[0].renewals;
+			v->steps.items[v->steps.count - 1].named = true;
+		}
 	} else if (!rc) {
 		rc = add_run_steps(v, found.items[0].run, err);
 	}
@@ -453,6 +452,7 @@ const struct ck_cmd_verb ck_cmd_verify = {
 		"  -h, --help         this text\n"
 		"\n"
 		"Exit code: 0 all are good, 1 one is bad or there is none, 2 usage,\n"
-		"3 something could not be read, 130 interrupted\n",
+		"3 something could not be read, or a checkpoint that was named is gone meanwhile,\n"
+		"130 interrupted\n",
 	.run = run_verify,
 };

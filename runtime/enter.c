@@ -98,7 +98,11 @@ static int open_run(ckpt *ck, struct ck_error *err)
 	}
 	if ((rc = may_begin(ck, &missing, err)))
 		return rc;
-	if (ck_catalog_load(ck->io, ck->set.dir, &catalog, NULL) == 0 && catalog.count)
+	rc = ck_catalog_load(ck->io, ck->set.dir, &catalog, &missing);
+	if (ck_is_unseen(rc))
+		return ck_fail(err, rc, "%s", missing.text);
+	rc = 0;
+	if (catalog.count)
 		rc = ck_fail(err, CK_EREFUSED,
 			     "%s: has %zu checkpoint%s, but no " CK_RUN_FILE
 			     ": restore that file, or move the directory away to start over",

@@ -188,7 +188,9 @@ static int check_missing(const ckpt *ck, const struct ck_intake *in, struct ck_e
 		if (item->kind == CK_PER_RANK &&
 		    registry->behind[i].callbacks.reassign != ckpt_reassign_drop &&
 		    !ck_item_list_search(&in->table, item->name))
-			return ck_fail(err, CK_EITEM, "item '%s': only in the program", item->name);
+			return ck_fail(err, CK_EITEM,
+				       "item '%s': only in the program (" CK_LEFT_OUT ")",
+				       item->name);
 	}
 	return 0;
 }

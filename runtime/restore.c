@@ -235,6 +235,18 @@ static void reopen(ckpt *ck)
 		ck_log(ck, "warning: %s", err.text);
 }
 
+/* Rank 0: a file more in the checkpoint does us no harm, but whoever reads the directory otherwise. */
+static void warn_of_stray(ckpt *ck, const struct ck_search *s)
+{
+	char stray[NAME_MAX + 1], name[CK_NAME_MAX];
+
+	if (ck_step_stray(ck->io, s->run, &s->manifest, stray, NULL) == 0 && *stray)
+		ck_log(ck,
+		       "warning: %s/%s/%s is not in the manifest, but other readers would load it: "
+		       "remove it",
+		       s->run, ck_name_step(s->manifest.id, name), stray);
+}
+
 /* Rank 0: write down what was chosen; the claim is our own file. */
 static void record_choice(ckpt *ck, enum ckpt_restored result, const struct ck_offer *offer,
 			  const struct ck_search *s)
@@ -242,6 +254,8 @@ static void record_choice(ckpt *ck, enum ckpt_restored result, const struct ck_o
 	struct ck_error err = CK_ERROR_INIT;
 
 	say(ck, result, s);
+	if (!offer->fresh)
+		warn_of_stray(ck, s);
 	strcpy(ck->claim.resume, choices[offer->foreign ? CKPT_FRESH : result]);
 	if (!offer->foreign) /* a name of another run says nothing here */
 		ck->claim.resumed = offer->id;

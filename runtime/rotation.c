@@ -99,8 +99,7 @@ static int look(const struct ck_rotation *r, const struct ck_names *names, struc
 		int age = r->protects ? ck_step_id_cmp(&id, &r->protected_id) : -1;
 
 		*step = (struct ck_rotate_step){.id = id, .bad = is_among(r->bad, r->nbad, id)};
-		step->pinned = ck_pin_listed(names, id) ||
-			       is_among(r->unseen, r->nunseen, id);
+		step->pinned = ck_pin_listed(names, id) || is_among(r->unseen, r->nunseen, id);
 		step->protected = age == 0;
 		step->held = age > 0 && !step->bad && !r->no_space;
 		step->given_up = id.generation < r->generation && id.step > r->began_at;

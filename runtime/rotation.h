@@ -32,10 +32,11 @@ struct ck_rotation {
 	bool leftovers;      /* of a save that failed, or of records, could not be removed */
 	bool protects;       /* `protected_id` was resumed from, and nothing is committed since */
 	struct ck_step_id protected_id;
-	bool committed;          /* this generation has committed one */
-	struct ck_run *run;      /* what run.json says */
-	bool noted;              /* it is known to say that there was a commit */
-	struct ck_error trouble; /* of ck_rotation_tidy, or that one was not looked at: not told yet */
+	bool committed;     /* this generation has committed one */
+	struct ck_run *run; /* what run.json says */
+	bool noted;         /* it is known to say that there was a commit */
+	struct ck_error
+		trouble; /* of ck_rotation_tidy, or that one was not looked at: not told yet */
 };
 
 void ck_rotation_fini(struct ck_rotation *rotation);

@@ -21,7 +21,7 @@ struct ck_offer {
 };
 
 struct ck_search {
-	bool begun; /* what is there has been listed */
+	bool begun;         /* what is there has been listed */
 	char run[PATH_MAX]; /* where the candidates are: ours, or the one of --ckpt-from */
 	bool foreign;
 	struct ck_step_id *steps; /* candidates, in the order in which they are tried */

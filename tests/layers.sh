@@ -17,7 +17,7 @@ dirfile
 crc32
 sha256_ni
 sha256
-digest
+digest seal
 json json_scan
 tensor tiling
 cut

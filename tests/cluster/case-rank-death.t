@@ -24,7 +24,7 @@ tap_like "$(outcome "$job")" '^FAILED (137|14):0 0$' "it fails, and is not reque
 code=$(job_field "$job" ExitCode)
 wait_file "^ckpt: not requeued: exit code ${code%:*}; 'scontrol requeue' resumes the job" out 1
 tap_ok $? "it says so with srun's exit code, which is the job's, and what can be done"
-wait_file '^srun: error: n2: task 2: Killed' out 1
+wait_file '^srun: error: n[0-9]+: task 2: Killed' out 1
 tap_ok $? "and srun has named the rank that died"
 tap_is "$(ls -d "$(run_dir)"/.saving-* 2>/dev/null)" '' "no save was cut"
 

@@ -69,7 +69,8 @@ static void a_step_by_its_number(void)
 	struct manner manner = at_its_manifest(dir);
 	struct said said = ckpt_cmd_as(&manner, "verify", in(dir, "../run@9"));
 
-	like(said.out, "/step-0000000009.g1: removed meanwhile\n", "no other stands for it");
+	like(said.out, "/step-0000000009.g1: gone, removed meanwhile\n", "no other stands for it");
+	is_int(said.exit_code, 3, "who asked for it has no answer");
 	said_fini(&said);
 }
 

@@ -160,8 +160,45 @@ static void cannot_tell_of_others(void)
 	said = ckpt_cmd_as(&broken, "ls", job);
 	is_int(said.exit_code, 3, "a file that cannot be looked at");
 	like(said.out, "left over; not known whether its save was complete: ", "is told");
-	like(said.out, "falls back to step 5 if its bytes verify: what is newer is not known",
+	like(said.out, "a start tries step 10 first, which could not be read here",
 	     "and what comes of it");
+	said_fini(&said);
+}
+
+/* A start salvages, and dies over it: the next one will. */
+static void foretells_a_second_salvage(void)
+{
+	const char *dir = cut_at_commit(dead_process(), "");
+	struct said said;
+
+	ok(rename(in(dir, ".saving-0000000010.g1"), in(dir, ".salvage-0000000010.g1")) == 0,
+	   "seized by a start that died");
+	made_claim(dir);
+	expect_out(ckpt_cmd("ls", dir), "the save was complete",
+		   "step 10: left over, but its save was complete: the next start commits it\n"
+		   "a start resumes from step 10 if its bytes verify\n");
+	said = ckpt_cmd("ls", "--json", dir);
+	like(said.out, "\"name\": \".salvage-0000000010.g1\"", "JSON names it");
+	said_fini(&said);
+	ok(unlink(in(dir, ".salvage-0000000010.g1/rank-00001.0.safetensors")) == 0, "a file goes");
+	expect_out(ckpt_cmd("ls", dir), "then the older one", "resumes from step 5 if");
+}
+
+/* verify, reshard and export refuse it, so it is not passed over in silence. */
+static void tells_of_a_stray_file(void)
+{
+	const char *dir = made_run("run");
+	struct said said;
+
+	made_save(dir, made_claim(dir), 5, 2, true);
+	put_file(in_step(dir, 1, 5, "copy.safetensors"), "");
+	expect_out(ckpt_cmd("ls", dir), "the row", "ok, unknown file\n");
+	expect_out(ckpt_cmd("ls", dir), "the reason",
+		   "step 5: warning: copy.safetensors is not in the manifest, but other readers "
+		   "would load it: remove it\n");
+	expect_out(ckpt_cmd("ls", dir), "a start", "resumes from step 5 if");
+	said = ckpt_cmd("verify", dir);
+	is_int(said.exit_code, 1, "verify calls it bad");
 	said_fini(&said);
 }
 
@@ -256,6 +293,8 @@ int main(void)
 	recalls_a_hold();
 	foretells_a_salvage();
 	foretells_the_only_salvage();
+	foretells_a_second_salvage();
+	tells_of_a_stray_file();
 	cannot_tell_of_others();
 	link_is_no_save();
 	pins();

@@ -300,7 +300,7 @@ static void forgives_rotation(void)
 
 	is_int(said.exit_code, 0, "a checkpoint that is removed meanwhile is not bad");
 	like(said.out, "--   /", "it is marked");
-	like(said.out, "step-0000001000.g1: removed meanwhile\n", "and named");
+	like(said.out, "step-0000001000.g1: gone, removed meanwhile\n", "and named");
 	like(said.out, "\n1 checkpoints: 1 ok, 0 bad, 0 not checked, ", "and not counted");
 	said_fini(&said);
 }

@@ -53,6 +53,9 @@ int main(void)
 	like(err.text, "'b': only in the checkpoint", "by name");
 	is_int(compare("a:4", "a:4 c:1"), CK_EITEM, "an item the checkpoint does not have");
 	like(err.text, "'c': only in the program", "by name");
+	is_int(compare("a:4", "a:4 r:rank"), CK_EITEM, "one of each rank that it does not have");
+	like(err.text, "'r': only in the program (`ckpt reshard --per-rank=drop` leaves such items",
+	     "with what may have left it out, and the remedy");
 	is_int(compare("a:4 r:rank", "a:4 r:8"), CK_EITEM, "another kind");
 	like(err.text, "saved as per-rank bytes, the program has F32 [8]", "is told");
 	is_int(compare("a:1 b:1 c:1 d:1 e:1 f:1 g:1 h:1 i:1 j:1", ""), CK_EITEM, "ten differences");

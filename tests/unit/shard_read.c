@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -275,12 +276,49 @@ static void test_silence(void)
 	ck_io_fault_free(fault);
 }
 
+/*
+ * The header is read to know what belongs where, and again to be verified. What was wrong the first time alone must not
+ * decide where bytes go.
+ */
+static void test_header_read_wrongly(const struct stored_files *f)
+{
+	static const enum ck_level levels[] = {CK_LEVEL_CRC32, CK_LEVEL_SHA256};
+	const struct ck_buf *header = &f->plan.parts[2].header;
+	const char *found = memmem(header->data, header->len, "[20000]", 7);
+	struct ck_error err = CK_ERROR_INIT;
+	char rules[96];
+
+	if (!ok(found != NULL, "a block at 20000"))
+		return;
+	snprintf(rules, sizeof(rules), "pread:rank-00003.2*:flip=%td:after=1:times=1",
+		 found + 1 - header->data);
+	for (size_t i = 0; i < 2; i++) {
+		struct ck_io_fault *fault;
+		struct ck_shard shard;
+		bool moved = false;
+
+		is_int(ck_io_fault_new(&fault, &ck_io_posix, rules, &err), 0, "%s", rules);
+		is_int(ck_shard_open(ck_io_fault_io(fault), f->dir, 3, 2, &shard, &err), 0,
+		       "a header that was read wrongly looks well: %s", err.text);
+		for (size_t b = 0; b < shard.nblocks; b++)
+			moved |= shard.blocks[b].box.offset[0] == 30000;
+		ok(moved, "but moves a block");
+		is_int(ck_shard_read(ck_io_fault_io(fault), &shard, &f->expected[2], levels[i],
+				     NULL, NULL, NULL, &err),
+		       CK_EIO, "level %d: nothing is loaded by it, nor is the file bad", levels[i]);
+		like(err.text, "the header: two reads of it differ", "saying so");
+		ck_shard_close(ck_io_fault_io(fault), &shard);
+		ck_io_fault_free(fault);
+	}
+}
+
 int main(void)
 {
 	struct stored_files f;
 
 	files_init(&f);
 	test_ways(&f);
+	test_header_read_wrongly(&f);
 	test_damage(&f);
 	test_silence();
 	files_fini(&f);

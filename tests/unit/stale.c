@@ -10,6 +10,7 @@
 
 #include "ckpt.h"
 #include "rundir.h"
+#include "sha256.h"
 #include "starts.h"
 #include "tap.h"
 
@@ -117,6 +118,46 @@ static void past_two_bad_ones(void)
 	ok(exists("step-0000000007.g2") && exists("step-0000000008.g2"), "and goes on: %s",
 	   steps_there());
 	ok(exists("step-0000000001.g1"), "rotation kept the good one");
+}
+
+/* It does no harm to a start; other readers of the directory would load it. */
+static void unknown_file(void)
+{
+	struct start next = {.save = {0}};
+
+	fresh_dir("stray");
+	is_int(run_start(START(1)), 0, "a save");
+	put_file(in_dir(dir, "step-0000000001.g1/copy.safetensors"), "");
+	is_int(run_start(&next), 0, "with one file more: %s", text.text);
+	is_int(next.restored, CKPT_RESUMED, "it is resumed");
+	like(text.text, "step-0000000001.g1/copy.safetensors is not in the manifest, but other",
+	     "with a warning");
+}
+
+/* Its item table says what its own files do not: the program is not to blame. */
+static void manifest_against_its_files(void)
+{
+	char digest[CK_SHA256_HEX + 1], *found, *sums;
+	struct start next = {.save = {0}};
+	const char *manifest;
+
+	fresh_dir("resigned");
+	is_int(run_start(START(1, 2)), 0, "two saves");
+	manifest = in_dir(dir, "step-0000000002.g1/manifest.json");
+	found = content_of(manifest);
+	memcpy(strstr(found, "\"matrix\""), "\"matrux\"", 8);
+	put_file(manifest, found);
+	if (ck_sha256_hex(found, strlen(found), digest, NULL))
+		ok(false, "a digest");
+	free(found);
+	sums = content_of(in_dir(dir, "step-0000000002.g1/SHA256SUMS"));
+	memcpy(strstr(sums, "  manifest.json") - CK_SHA256_HEX, digest, CK_SHA256_HEX);
+	put_file(in_dir(dir, "step-0000000002.g1/SHA256SUMS"), sums);
+	free(sums);
+	is_int(run_start(&next), 0, "a manifest that was signed again: %s", text.text);
+	is_int(next.restored, CKPT_FELL_BACK, "falls back");
+	like(text.text, "refused step 2: ", "and names it");
+	like(text.text, "item 'matrix': not in the manifest", "with what is wrong");
 }
 
 /* ---- choices ---- */
@@ -284,6 +325,8 @@ int main(void)
 	look_alikes();
 	pins();
 	past_two_bad_ones();
+	unknown_file();
+	manifest_against_its_files();
 	resume_fresh();
 	resume_step();
 	from_another_run();
