@@ -82,7 +82,7 @@ struct ck_salvaged {
 	size_t count;
 	size_t nlost;           /* saves that had begun, and were not complete */
 	struct ck_step_id lost; /* the newest of them */
-	bool unknown;           /* one could not be looked at or committed: it may be the newest state there is */
+	bool unknown; /* one could not be looked at or committed: it may be the newest state there is */
 };
 
 /*

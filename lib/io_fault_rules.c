@@ -177,9 +177,10 @@ static int parse_key(struct ck_fault_rule *rule, char *text, struct ck_error *er
 		return parse_signal(rule, value, err);
 	if (value && strcmp(key, "until") == 0)
 		return parse_until(rule, value, err);
-	return ck_fail(err, CK_EARG,
-		       "'%s': not errno=, done=, cut=, flip=, delay=, until=, after=, times= or kill=",
-		       key);
+	return ck_fail(
+		err, CK_EARG,
+		"'%s': not errno=, done=, cut=, flip=, delay=, until=, after=, times= or kill=",
+		key);
 }
 
 static int check_rule(const struct ck_fault_rule *rule, struct ck_error *err)

@@ -206,7 +206,7 @@ double ck_cmd_clock(void);
 struct ck_cmd_target {
 	char *run; /* directory */
 	bool has_step;
-	bool named; /* of `ckpt verify`: this checkpoint itself, not its run */
+	bool named;        /* of `ckpt verify`: this checkpoint itself, not its run */
 	unsigned renewals; /* of RUN@latest: how often ck_cmd_target_renew may look it up again */
 	struct ck_step_id id;
 };
@@ -300,14 +300,14 @@ struct ck_cmd_facts {
 	char *held;              /* the last start refused to go on: why; or NULL */
 	struct ck_cmd_row *rows; /* newest first */
 	size_t nrows;
-	size_t nsteps;                  /* rows that are checkpoints */
-	size_t nbad;                    /* of these, not whole */
-	size_t nsalvageable;            /* rows that will be checkpoints */
-	bool vanished;                  /* what was listed was gone when it was looked at */
-	bool unchecked;                 /* something could not be looked at */
-	enum ck_cmd_resume resume;      /* what a start would do ... */
-	const struct ck_cmd_row *row;   /* ... with which checkpoint; NULL: with none */
-	size_t newer_bad; /* than that one; all, where there is none */
+	size_t nsteps;                /* rows that are checkpoints */
+	size_t nbad;                  /* of these, not whole */
+	size_t nsalvageable;          /* rows that will be checkpoints */
+	bool vanished;                /* what was listed was gone when it was looked at */
+	bool unchecked;               /* something could not be looked at */
+	enum ck_cmd_resume resume;    /* what a start would do ... */
+	const struct ck_cmd_row *row; /* ... with which checkpoint; NULL: with none */
+	size_t newer_bad;             /* than that one; all, where there is none */
 };
 
 /*

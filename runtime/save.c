@@ -130,8 +130,9 @@ static void say_notes(ckpt *ck)
 		       "page cache",
 		       ck->set.dir);
 	if (news & CK_NOTE_NO_DIRECT)
-		ck_log(ck, "note: files could not be opened a second time, for direct I/O (too many "
-			   "open files?): writing through the page cache");
+		ck_log(ck,
+		       "note: files could not be opened a second time, for direct I/O (too many "
+		       "open files?): writing through the page cache");
 	if (news & CK_NOTE_NO_QUEUE)
 		ck_log(ck, "note: no io_uring here: threads write instead");
 	ck->notes_told |= news;
