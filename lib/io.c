@@ -231,7 +231,7 @@ int ck_io_read_file(const struct ck_io *io, const char *path, uint64_t max_bytes
 		    struct ck_buf *out, struct ck_error *err)
 {
 	struct ck_buf content = CK_BUF_INIT;
-	uint64_t size;
+	uint64_t size = 0;
 	int fd = -1, rc;
 	void *dst;
 

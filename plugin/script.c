@@ -105,7 +105,7 @@ static bool begins(const char *line, const char *end, const char *with)
 /* Returns false at the first line that is a command. */
 static bool take_line(struct ck_says *says, const char *line, const char *end)
 {
-	char word[WORD_BYTES];
+	char word[WORD_BYTES] = "";
 	const char *at = line;
 
 	if (begins(line, end, "#SBATCH")) {

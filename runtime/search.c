@@ -65,7 +65,7 @@ static int choose(ckpt *ck, const struct ck_catalog *catalog, struct ck_search *
 		  struct ck_error *err)
 {
 	struct ck_candidate *all = calloc(catalog->count + 1, sizeof(*all));
-	bool fresh;
+	bool fresh = false;
 	int n;
 
 	s->steps = calloc(catalog->count + 1, sizeof(*s->steps));
