@@ -16,7 +16,7 @@
 #define WATCHDOG_SECONDS 600
 #define PATIENT_MS 120000
 /* Where the patience has to end: a rank that is late on a crowded machine must not be taken for silent. */
-#define SHORT_MS 2500
+#define SHORT_MS 6000
 
 /* ---- ranks as threads ---- */
 

@@ -44,8 +44,9 @@ static void start(const char *name, const char *run_id, const char *restarts)
 static void opens(int code, const char *says, const char *what)
 {
 	ckpt *ck;
+	int rc = ckpt_open(&ck, NULL, &options);
 
-	is_int(ckpt_open(&ck, NULL, &options), code, "%s (%s)", what, ckpt_error(ck));
+	is_int(rc, code, "%s (%s)", what, ckpt_error(ck));
 	if (says)
 		like(ckpt_error(ck), says, "... is told");
 	ckpt_close(ck);
