@@ -1,14 +1,16 @@
 # slurm-ckpt: `make` builds, `make check` tests, `make demo` shows it, `make help` lists the rest.
 #
-# Knobs: PREFIX DESTDIR CC MPICC SLURM_CFLAGS CFLAGS VARIANT (release asan tsan); HAVE_ISAL= and
-# HAVE_URING= build without what makes it faster.
+# Knobs: PREFIX DESTDIR CC MPICC SLURM_CFLAGS CFLAGS VARIANT (release asan tsan); SLURM_PREFIX, of another
+# Slurm than the system's, to build for and test on; HAVE_ISAL= and HAVE_URING= build without what makes
+# it faster.
 # V=1 shows the commands. Objects go to build/<variant>/. A part whose dependency is missing is skipped, aloud.
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 SPANKDIR ?= $(LIBDIR)/slurm
 MPICC ?= mpicc
-VARIANT ?= release
+SLURM_PREFIX ?= $(MINICLUSTER_SLURM)
+VARIANT ?= $(if $(SLURM_PREFIX),$(notdir $(SLURM_PREFIX)),release)
 VERSION := 0.1.0
 
 B := build/$(VARIANT)
@@ -27,7 +29,10 @@ LIBS := -lcjson -lcrypto -lz -lm
 
 # What is there to build with.
 has = $(shell printf '%s\n' '$(1)' | $(2) -E -x c - >/dev/null 2>&1 && echo yes)
-SLURM_CFLAGS ?=
+SLURM_CFLAGS ?= $(if $(SLURM_PREFIX),-I$(SLURM_PREFIX)/include)
+# Warnings in Slurm's headers are not ours to mend.
+SLURM_INCLUDE := $(SLURM_CFLAGS:-I%=-isystem%)
+export MINICLUSTER_SLURM := $(SLURM_PREFIX)
 HAVE_MPI := $(call has,#include <mpi.h>,$(MPICC))
 HAVE_ISAL := $(call has,#include <isa-l/crc.h>,$(CC))
 HAVE_URING := $(call has,#include <liburing.h>,$(CC))
@@ -66,7 +71,7 @@ ifeq ($(HAVE_SLURM),yes)
 PARTS += $(B)/plugin/ckpt.so
 endif
 
-.PHONY: all faults fuzz check check-full check-other check-unit asan tsan bench bench-peers lint format layers demo \
+.PHONY: all faults fuzz check check-full check-other check-slurm check-unit asan tsan bench bench-peers lint format layers demo \
 	install uninstall clean help skipped
 .DELETE_ON_ERROR:
 
@@ -74,7 +79,7 @@ all: skipped $(PARTS)
 
 skipped:
 	@$(if $(HAVE_MPI),:,echo "skipped: libckpt_mpi and the example: no mpi.h with MPICC=$(MPICC) (contrib/deps.sh installs Open MPI)")
-	@$(if $(HAVE_SLURM),:,echo "skipped: the SPANK plugin: no slurm/spank.h (contrib/deps.sh installs libslurm-dev; SLURM_CFLAGS=-I…)")
+	@$(if $(HAVE_SLURM),:,echo "skipped: the SPANK plugin: no slurm/spank.h (contrib/deps.sh installs libslurm-dev; SLURM_PREFIX=…)")
 	@$(if $(HAVE_ISAL),:,echo "slower: CRC-32 by zlib: no isa-l/crc.h (contrib/deps.sh installs libisal-dev)")
 	@$(if $(HAVE_URING),:,echo "slower: disk and CPU overlap by threads: no liburing.h (contrib/deps.sh installs liburing-dev)")
 
@@ -84,6 +89,7 @@ help:
 	@echo "demo               a job on a private Slurm cluster that is preempted, loses a node, and resumes"
 	@echo "check check-full   all tests: one case per behaviour, every case; check-unit: no MPI, no cluster"
 	@echo "check-other        the demo and the tests on the other Debian release (12 or 13), in a folder"
+	@echo "check-slurm        on a Slurm built from source: SLURM_SOURCE=tarball SLURM_PREFIX=/opt/slurm-25.11"
 	@echo "asan tsan fuzz     the unit tests under sanitizers; the parsers under libFuzzer"
 	@echo "faults             kills and errors at each system call of saves, starts and commands"
 	@echo "bench bench-peers  speed, as ratios to the hardware; to what else one might use"
@@ -94,7 +100,7 @@ $(B)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 $(B)/runtime/comm_mpi.o $(B)/tests/mpi/%.o $(BENCH_MPI:=.o) $(B)/contrib/examples/train/%.o: CC := $(MPICC)
-$(B)/plugin/%.o $(B)/tests/plugin/%.o: ALL_CFLAGS += $(SLURM_CFLAGS) -Iplugin
+$(B)/plugin/%.o $(B)/tests/plugin/%.o: ALL_CFLAGS += $(SLURM_INCLUDE) -Iplugin
 $(B)/tests/%.o: ALL_CFLAGS += -Itests/support -Itests/fuzz -Itests/bench/lib
 # Bit-exact training: no fused multiply-add where the compiler likes one.
 $(B)/contrib/examples/train/%.o: ALL_CFLAGS += -ffp-contract=off
@@ -155,7 +161,7 @@ $(B)/tests/plugin/%.t: $(B)/tests/plugin/%.o $(filter-out %/ckpt_spank.o,$(PLUGI
 $(B)/tests/preload/%.so: $(B)/tests/preload/%.o
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared $^ -o $@
-$(PRELOAD:.so=.o): ALL_CFLAGS += $(SLURM_CFLAGS)
+$(PRELOAD:.so=.o): ALL_CFLAGS += $(SLURM_INCLUDE)
 
 # tsan alone stretches the time limits of the tests already.
 PROVE := prove -j $(if $(filter tsan,$(VARIANT)),1,2) --timer
@@ -184,6 +190,11 @@ check-full: check-build
 check-other:
 	contrib/other-debian up
 	contrib/other-debian run sh -c 'contrib/demo && make -j2 check'
+
+# All tests on a Slurm that is built from source: SLURM_SOURCE=slurm-25.11.7.tar.bz2 or the unpacked folder.
+check-slurm:
+	contrib/slurm-from-source "$(SLURM_SOURCE)" "$(SLURM_PREFIX)"
+	$(MAKE) check
 
 # libFuzzer over each target; new inputs go to build/fuzz/<target>/. FUZZ_SECONDS=600 make fuzz
 FUZZ_SECONDS ?= 60

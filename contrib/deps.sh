@@ -16,8 +16,10 @@ set -eu
 build='gcc make pkg-config libc6-dev libslurm-dev libopenmpi-dev libssl-dev libcjson-dev zlib1g-dev libisal-dev liburing-dev'
 cluster='slurm-wlm slurm-wlm-basic-plugins slurm-client munge openmpi-bin iproute2 util-linux e2fsprogs procps passwd'
 tests='perl python3'
+# libmunge-dev libpmix-dev bzip2: for contrib/slurm-from-source.
 # libclang-rt-dev follows clang's version: -14 on Debian 12, -19 on Debian 13
 dev='debootstrap clang clang-tidy clang-format libclang-rt-dev cppcheck mandoc shellcheck'
+dev="$dev libmunge-dev libpmix-dev bzip2"
 
 fail() {
 	echo "deps: $*" >&2
