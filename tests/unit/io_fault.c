@@ -19,7 +19,7 @@
  * io_fault gets copies of texts here, so that a test can refuse one: the program's definition goes
  * before the C library's. The number counts down to the call that fails; 0: none does.
  */
-static unsigned refuse_strdup;
+static _Thread_local unsigned refuse_strdup;
 char *strdup(const char *text)
 {
 	size_t bytes = strlen(text) + 1;
