@@ -13,6 +13,7 @@
 #define CK_ENV_KEEP "SLURM_CKPT_KEEP"               /* number of checkpoints */
 #define CK_ENV_MARGIN "SLURM_CKPT_MARGIN"           /* seconds kept free before the end */
 #define CK_ENV_END_TIME "SLURM_CKPT_END_TIME"       /* seconds since 1970; absent: no limit */
+#define CK_ENV_OVERTIME "SLURM_CKPT_OVERTIME"       /* seconds of it beyond the job's time limit */
 #define CK_ENV_SUBMIT_TIME "SLURM_CKPT_SUBMIT_TIME" /* seconds since 1970 */
 #define CK_ENV_RUN_ID "SLURM_CKPT_RUN_ID"           /* 32 hex digits */
 #define CK_ENV_RESUME "SLURM_CKPT_RESUME" /* newest checkpoint, absent when there is none */

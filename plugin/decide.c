@@ -56,6 +56,8 @@ static enum ck_end_action work_left(const struct ck_end *end, char *reason)
 		return say(reason, CK_END_REQUEUE, "preempted");
 	if (end->exit_code == CK_EXIT_REQUEUE)
 		return say(reason, CK_END_REQUEUE, "exit code %d", CK_EXIT_REQUEUE);
+	if (end->exit_code == CK_EXIT_REFUSED && end->lost_run)
+		return say(reason, CK_END_FAIL, "the run of its earlier start is not there");
 	if (end->exit_code == CK_EXIT_REFUSED)
 		return say(reason, CK_END_NOTHING, "refused"); /* and its task has said why */
 	if (end->exit_code > 0 && end->nodes == CK_NODES_LOST)
@@ -75,6 +77,7 @@ static bool depends_on_slurm(const struct ck_end *end, enum ck_end_action action
 	if (end->loaded || end->forgotten || end->most == 0)
 		return false;
 	return action == CK_END_REQUEUE || action == CK_END_HOLD || action == CK_END_LOOK ||
+	       action == CK_END_FAIL ||
 	       (action == CK_END_SAY && end->exit_code > 0 && !end->has_mark && !end->superseded);
 }
 
@@ -131,6 +134,8 @@ enum ck_end_action ck_end_decide(const struct ck_end *end, char reason[static CK
 	if (action == CK_END_NOTHING)
 		return say(reason, action, "%s", because);
 	if (!end->batch) {
+		if (action == CK_END_FAIL)
+			return say(reason, CK_END_NOTHING, "%s", because);
 		if (action == CK_END_HOLD)
 			action = CK_END_SAY; /* nothing to hold */
 		else if (action != CK_END_REQUEUE && (end->has_mark || !end->library))

@@ -58,6 +58,7 @@ struct ck_end {
 	enum ck_want want; /* of the mark */
 	uint64_t mark_step;
 	const char *mark_reason; /* of the mark */
+	bool lost_run;           /* refused: the run that an earlier start has used is not there */
 	bool superseded;         /* another job, or another start, has opened the run since */
 	bool library;            /* a program with the library opened the run in this job's steps */
 	unsigned short_starts;   /* of short.h, with this one the newest */
@@ -80,7 +81,8 @@ enum ck_end_action {
 	CK_END_WAIT,           /* it is requeued already: let no more of the script run */
 	CK_END_RESUME_BY_HAND, /* an interactive job with work left */
 	CK_END_REQUEUE,
-	CK_END_HOLD /* requeue it held: it made no progress */
+	CK_END_HOLD, /* requeue it held: it made no progress */
+	CK_END_FAIL  /* end it as failed: its script is not to go on, and to call it done */
 };
 
 #define CK_END_REASON 320

@@ -30,6 +30,7 @@ static void gather_job(const struct ck_watch *watch, struct ck_gathered *out)
 	end->batch = !watch->known || watch->noted.batch;
 	end->most = watch->most;
 	end->margin = watch->margin;
+	end->lost_run = watch->lost_run;
 	rc = ck_jobinfo_load(watch->start.job_id, &out->job, NULL);
 	end->loaded = rc == 0;
 	end->forgotten = rc == CK_ENOENT;

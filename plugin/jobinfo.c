@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "comment.h"
 #include "release.h"
 
 #if VERSION_AT_LEAST(25, 11)
@@ -61,6 +62,7 @@ static void copy(const job_info_t *info, struct ck_jobinfo *out)
 		.may_requeue = info->requeue != 0,
 	};
 	snprintf(out->name, sizeof(out->name), "%s", info->name ? info->name : "");
+	snprintf(out->comment, sizeof(out->comment), "%s", info->comment ? info->comment : "");
 	snprintf(out->partition, sizeof(out->partition), "%s",
 		 info->partition ? info->partition : "");
 }
@@ -194,9 +196,9 @@ static int update_job(const struct ck_jobinfo *job, job_desc_msg_t *update, stru
 static void set_comment(const struct ck_jobinfo *job, const char *text)
 {
 	job_desc_msg_t update;
-	char comment[CK_ERROR_TEXT];
+	char comment[CK_COMMENT_BYTES];
 
-	snprintf(comment, sizeof(comment), "ckpt: %s", text);
+	ck_comment_hold(job->comment, text, comment);
 	slurm_init_job_desc_msg(&update);
 	update.comment = comment;
 	update_job(job, &update, NULL);
@@ -215,6 +217,44 @@ int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, st
 {
 	set_comment(job, reason);
 	return requeue(job, only_if_running(job) | JOB_REQUEUE_HOLD, err);
+}
+
+int ck_jobinfo_end(const struct ck_jobinfo *job, int exit_code, struct ck_error *err)
+{
+	int rc;
+#if VERSION_AT_LEAST(25, 11)
+	slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
+
+	id.job_id = job->job_id;
+	rc = slurm_complete_job(&id, (uint32_t)exit_code << 8);
+#else
+	rc = slurm_complete_job(job->job_id, (uint32_t)exit_code << 8);
+#endif
+	if (rc && slurm_get_errno() != ESLURM_ALREADY_DONE)
+		return ck_fail(err, is_refusal(slurm_get_errno()) ? CK_EREFUSED : CK_EIO, "%s",
+			       slurm_strerror(slurm_get_errno()));
+	return 0;
+}
+
+uint32_t ck_jobinfo_over_seconds(const struct ck_jobinfo *job)
+{
+	partition_info_msg_t *msg = NULL;
+	slurm_conf_t *conf = NULL;
+	uint16_t minutes = 0, own = NO_VAL16;
+
+	if (slurm_load_ctl_conf(0, &conf) == 0) {
+		minutes = conf->over_time_limit;
+		slurm_free_ctl_conf(conf);
+	}
+	if (slurm_load_partitions(0, &msg, SHOW_ALL) == 0) {
+		for (uint32_t i = 0; i < msg->record_count; i++) {
+			if (strcmp(msg->partition_array[i].name, job->partition) == 0)
+				own = msg->partition_array[i].over_time_limit;
+		}
+		slurm_free_partition_info_msg(msg);
+	}
+	minutes = own == NO_VAL16 ? minutes : own;
+	return minutes == INFINITE16 ? CK_OVER_UNLIMITED : minutes * 60U;
 }
 
 #if VERSION_AT_LEAST(24, 5)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "comment.h"
 #include "decide.h"
 #include "error.h"
 #include "manifest.h"
@@ -32,6 +33,7 @@ struct ck_jobinfo {
 	bool may_requeue;
 	char name[CK_SHORT_TEXT];
 	char partition[CK_SHORT_TEXT];
+	char comment[CK_COMMENT_BYTES];
 };
 
 /* Returns 0; CK_ENOENT: no such job; CK_EIO: slurmctld did not answer (text: Slurm's words). */
@@ -52,7 +54,7 @@ bool ck_jobinfo_hides_others(void);
 int ck_jobinfo_requeue(const struct ck_jobinfo *job, struct ck_error *err);
 
 /*
- * Requeue it held, with the reason as its comment (scontrol show job), until somebody releases it.
+ * Requeue it held, with the reason behind its comment (comment.h), until somebody releases it.
  * Returns as ck_jobinfo_requeue.
  */
 int ck_jobinfo_requeue_held(const struct ck_jobinfo *job, const char *reason, struct ck_error *err);
@@ -67,6 +69,19 @@ int ck_jobinfo_grace_requeues(const struct ck_jobinfo *job);
 
 /* Set the job to Requeue=0, as --no-requeue does. Returns 0 or CK_EIO. */
 int ck_jobinfo_forbid_requeue(const struct ck_jobinfo *job, struct ck_error *err);
+
+/*
+ * End the job as FAILED with this exit code, whatever its script would return; Slurm then ends its
+ * processes as those of a cancelled job. Returns as ck_jobinfo_requeue.
+ */
+int ck_jobinfo_end(const struct ck_jobinfo *job, int exit_code, struct ck_error *err);
+
+/*
+ * How long the job may run beyond its time limit before Slurm ends it, in seconds: OverTimeLimit of its
+ * partition, else of slurm.conf. 0 without an answer.
+ */
+#define CK_OVER_UNLIMITED (365 * 86400U)
+uint32_t ck_jobinfo_over_seconds(const struct ck_jobinfo *job);
 
 /* Signal the batch script alone. Returns 0 or CK_EIO. */
 int ck_jobinfo_signal_batch(const struct ck_jobinfo *job, int signal, struct ck_error *err);

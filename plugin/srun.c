@@ -184,6 +184,8 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 	watch->most = opts->requeue;
 	watch->margin = (uint32_t)opts->margin_seconds;
 	watch->known = ck_jobinfo_load(start->job_id, &watch->noted, NULL) == 0;
+	if (watch->noted.batch)
+		watch->over_seconds = ck_jobinfo_over_seconds(&watch->noted);
 	watch->noted.job_id = watch->known ? start->job_id : 0; /* ck_begin: all zero */
 	if (is_visitor(watch) && !ck_spankopts_asked()) {
 		setenv(CK_ENV_OFF, "1", 1);
@@ -194,11 +196,16 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 	if (!rc && surprise && !job_has.seal)
 		slurm_info("ckpt: checkpoints go to %s; --ckpt-dir or $SCRATCH change that",
 			   start->base);
+	start->over_seconds = watch->over_seconds;
 	ck_begin_job_run(start, job_has.seal, job_has.run, job_has.first);
 	if (!rc)
 		rc = ck_start_open(&ck_io_posix, start, &err);
+	watch->lost_run = rc == CK_EREFUSED && start->lost_run;
 	if (!rc)
 		rc = check_owner(watch, opts, &err);
+	watch->noted.job_id = start->job_id;
+	if ((!rc || watch->lost_run) && !getenv(CK_ENV_SUPERVISED))
+		ck_watch_start(watch);
 	if (rc) {
 		refuse(start, &err);
 		return;
@@ -208,9 +215,6 @@ static void start_step(struct ck_watch *watch, const struct ck_opts *opts)
 	ck_start_env(start, ck_plugin_setenv, NULL);
 	if (foreign_count)
 		setenv(CK_ENV_RESTARTS, "0", 1);
-	watch->noted.job_id = start->job_id;
-	if (!getenv(CK_ENV_SUPERVISED))
-		ck_watch_start(watch);
 }
 
 void ck_srun_local_user_init(spank_t spank)

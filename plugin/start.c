@@ -65,8 +65,54 @@ static bool is_new_beside(const struct ck_io *io, const struct ck_start *start)
 	       ck_run_load(io, start->job_run, &run, NULL) == 0;
 }
 
+/*
+ * --ckpt-dir may differ from start to start, which is no way to go on: runs/$(date +%s). The run of the
+ * start before is looked for in the directories beside this one.
+ */
+static bool find_former(const struct ck_io *io, const struct ck_start *start,
+			char former[static PATH_MAX])
+{
+	char parent[PATH_MAX], base[PATH_MAX], job_id[16], *slash;
+	struct ck_names names = {NULL, 0};
+	bool found = false;
+	struct ck_run run;
+
+	snprintf(parent, sizeof(parent), "%s", start->base);
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return false;
+	*slash = '\0';
+	snprintf(job_id, sizeof(job_id), "%" PRIu32, start->job_id);
+	if (ck_io_list(io, parent, &names, NULL))
+		return false;
+	for (size_t i = 0; i < names.count && !found; i++)
+		found = names.names[i][0] != '.' && ck_path_join(base, parent, names.names[i]) &&
+			ck_path_join(former, base, start->name) &&
+			ck_run_load(io, former, &run, NULL) == 0 &&
+			strcmp(run.job_id, job_id) == 0 && strcmp(run.cluster, start->cluster) == 0;
+	ck_names_fini(&names);
+	return found;
+}
+
+static int refuse_lost(const struct ck_io *io, struct ck_start *start, bool missing,
+		       struct ck_error *err)
+{
+	char former[PATH_MAX];
+
+	start->lost_run = true;
+	if (missing && find_former(io, start, former))
+		return ck_fail(err, CK_EREFUSED,
+			       "this job has run before, %s is missing: its run is %s; --ckpt-dir "
+			       "has to name the same directory at each start",
+			       start->run, former);
+	return ck_fail(err, CK_EREFUSED,
+		       "this job has run before, %s %s: is the file system mounted? To start over, "
+		       "create the empty directory",
+		       start->run, missing ? "is missing" : "has no run.json");
+}
+
 /* There is no run.json. May one be made? */
-static int may_create(const struct ck_io *io, const struct ck_start *start, struct ck_error *err)
+static int may_create(const struct ck_io *io, struct ck_start *start, struct ck_error *err)
 {
 	struct ck_names names = {NULL, 0};
 	size_t count;
@@ -81,10 +127,7 @@ static int may_create(const struct ck_io *io, const struct ck_start *start, stru
 		return rc;
 	if ((rc == 0 && count == 0) || (rc == CK_ENOENT && is_new_beside(io, start)))
 		return 0;
-	return ck_fail(err, CK_EREFUSED,
-		       "this job has run before, %s %s: is the file system mounted? To start over, "
-		       "create the empty directory",
-		       start->run, rc ? "is missing" : "has no run.json");
+	return refuse_lost(io, start, rc != 0, err);
 }
 
 static int check_owner(const struct ck_start *start, const struct ck_run *run, struct ck_error *err)
@@ -113,7 +156,7 @@ static int check_trust(const struct ck_io *io, const struct ck_start *start, str
 	return rc ? rc : ck_trust_run(io, &trust, start->run, err);
 }
 
-static int find_or_make(const struct ck_io *io, const struct ck_start *start, struct ck_run *run,
+static int find_or_make(const struct ck_io *io, struct ck_start *start, struct ck_run *run,
 			struct ck_error *err)
 {
 	int rc = check_trust(io, start, err);
@@ -222,7 +265,8 @@ int ck_start_env(const struct ck_start *start, ck_start_set *setter, void *arg)
 	set(&s, CK_ENV_EVERY, ck_opts_every_text(&start->opts->every, text));
 	set_number(&s, CK_ENV_KEEP, true, start->opts->keep);
 	set_number(&s, CK_ENV_MARGIN, true, start->opts->margin_seconds);
-	set_number(&s, CK_ENV_END_TIME, start->end > 0, (uint64_t)start->end);
+	set_number(&s, CK_ENV_END_TIME, start->end > 0, (uint64_t)start->end + start->over_seconds);
+	set_number(&s, CK_ENV_OVERTIME, start->over_seconds > 0, start->over_seconds);
 	set_number(&s, CK_ENV_SUBMIT_TIME, start->submit > 0, (uint64_t)start->submit);
 	set_choices(&s, start->opts);
 	set(&s, CK_ENV_RUN_ID, start->run_id);
@@ -237,12 +281,12 @@ int ck_start_env(const struct ck_start *start, ck_start_set *setter, void *arg)
 int ck_start_env_clear(ck_start_set *setter, void *arg)
 {
 	static const char *const names[] = {
-		CK_ENV_SEAL,        CK_ENV_DIR,        CK_ENV_NAME,        CK_ENV_EVERY,
-		CK_ENV_KEEP,        CK_ENV_MARGIN,     CK_ENV_END_TIME,    CK_ENV_SUBMIT_TIME,
-		CK_ENV_RUN_ID,      CK_ENV_RESUME,     CK_ENV_RESUME_STEP, CK_ENV_REFUSED,
-		CK_ENV_RESUME_MODE, CK_ENV_FROM,       CK_ENV_TAKEOVER,    CK_ENV_VERIFY,
-		CK_ENV_FAIL,        CK_ENV_WORLD,      CK_ENV_KEEP_EVERY,  CK_ENV_STAGING,
-		CK_ENV_FIRST,       CK_ENV_GENERATION,
+		CK_ENV_SEAL,        CK_ENV_DIR,    CK_ENV_NAME,        CK_ENV_EVERY,
+		CK_ENV_KEEP,        CK_ENV_MARGIN, CK_ENV_END_TIME,    CK_ENV_SUBMIT_TIME,
+		CK_ENV_RUN_ID,      CK_ENV_RESUME, CK_ENV_RESUME_STEP, CK_ENV_REFUSED,
+		CK_ENV_RESUME_MODE, CK_ENV_FROM,   CK_ENV_TAKEOVER,    CK_ENV_VERIFY,
+		CK_ENV_OVERTIME,    CK_ENV_FAIL,   CK_ENV_WORLD,       CK_ENV_KEEP_EVERY,
+		CK_ENV_STAGING,     CK_ENV_FIRST,  CK_ENV_GENERATION,
 	};
 	struct setter s = {setter, arg, 0};
 

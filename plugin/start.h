@@ -23,6 +23,7 @@ struct ck_start {
 	bool outside;   /* by srun --jobid from elsewhere: the environment is not the job's */
 	int64_t submit; /* seconds since 1970, the same at every restart; 0: unknown */
 	int64_t end;    /* time limit; 0: none */
+	uint32_t over_seconds; /* how long Slurm lets it run beyond that */
 
 	/* What is wanted. */
 	const struct ck_opts *opts;
@@ -48,6 +49,7 @@ struct ck_start {
 		generation; /* ... the newest claim is of this one, and its owner is gone; 0: none */
 	bool has_resume;
 	struct ck_step_id resume; /* newest checkpoint by name */
+	bool lost_run;            /* refused: the run of an earlier start is not there */
 };
 
 /*

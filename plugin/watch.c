@@ -49,6 +49,23 @@ static void sleep_ms(long ms)
 	nanosleep(&pause, NULL);
 }
 
+/* Returns false when there was no answer. */
+static bool fail_job(const struct ck_jobinfo *job, const char *reason)
+{
+	struct ck_error err;
+	int rc;
+
+	if (!state.announced)
+		ck_say("ending the job, which must not end as COMPLETED: %s", reason);
+	state.announced = state.said = true;
+	rc = ck_jobinfo_end(job, CK_EXIT_REFUSED, &err);
+	if (rc == CK_EREFUSED)
+		ck_say("the job is not ended: Slurm says: %s", err.text);
+	state.requeued = rc == 0; /* its end is waited for likewise */
+	state.by = CK_BY_REQUEST;
+	return rc == 0 || rc == CK_EREFUSED;
+}
+
 static void say_by_hand(const char *reason)
 {
 	const struct ck_start *start = &state.watch.start;
@@ -235,11 +252,13 @@ static bool decide(int exit_code)
 			waited = true;
 			continue;
 		}
-		if (action != CK_END_ASK && !wants_requeue(action)) {
+		if (action == CK_END_FAIL && fail_job(&seen.job, reason))
+			return true;
+		if (action != CK_END_ASK && action != CK_END_FAIL && !wants_requeue(action)) {
 			tell(&seen, action, reason);
 			return true;
 		}
-		if (action != CK_END_ASK && requeue(&seen.job, action == CK_END_HOLD, reason))
+		if (wants_requeue(action) && requeue(&seen.job, action == CK_END_HOLD, reason))
 			return true;
 		if (exit_code < 0)
 			return false;
@@ -308,19 +327,25 @@ static bool decide_at_limit(void)
 	return done;
 }
 
-/* When to look at the job again: shortly before its limit, but not later than LOOK_SECONDS from now. */
-static time_t next_look(int64_t end)
+/* When to act on the limit. Slurm grants no more than the grace time to a job that is preempted. */
+static int64_t acted_on(const struct ck_jobinfo *job)
 {
-	time_t look = time(NULL) + LOOK_SECONDS;
+	return job->end + (job->preempted ? 0 : state.watch.over_seconds) - LEAD_SECONDS;
+}
 
-	return end && end - LEAD_SECONDS < look ? (time_t)(end - LEAD_SECONDS) : look;
+/* When to look at the job again: then, but not later than LOOK_SECONDS from now. */
+static int64_t next_look(const struct ck_jobinfo *job)
+{
+	int64_t look = time(NULL) + LOOK_SECONDS;
+
+	return job->end && acted_on(job) < look ? acted_on(job) : look;
 }
 
 /* Sleep until shortly before the time limit, which may be moved meanwhile; then decide. */
 static void *at_limit(void *unused)
 {
 	struct ck_jobinfo job = state.watch.noted;
-	int64_t due = state.watch.known ? next_look(job.end) : 0;
+	int64_t due = state.watch.known ? next_look(&job) : 0;
 
 	(void)unused;
 	while (sleep_until(due)) {
@@ -329,8 +354,8 @@ static void *at_limit(void *unused)
 			continue; /* ask again */
 		if (!job.batch)
 			break;
-		if (!job.end || job.end - LEAD_SECONDS > time(NULL))
-			due = next_look(job.end);
+		if (!job.end || acted_on(&job) > time(NULL))
+			due = next_look(&job);
 		else if (decide_at_limit())
 			break;
 	}
@@ -362,7 +387,7 @@ void ck_watch_start(const struct ck_watch *watch)
 	if (on_exit(at_exit, NULL))
 		return;
 	/* A job that could not be looked up may have a limit. */
-	if (watch->most != 0 && (!watch->known || watch->noted.batch))
+	if (watch->most != 0 && !watch->lost_run && (!watch->known || watch->noted.batch))
 		start_thread();
 }
 

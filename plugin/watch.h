@@ -19,6 +19,8 @@ struct ck_watch {
 	struct ck_jobinfo noted; /* the job then; else its id alone */
 	int32_t most;            /* --ckpt-requeue */
 	uint32_t margin;         /* --ckpt-margin */
+	uint32_t over_seconds;   /* OverTimeLimit */
+	bool lost_run;           /* the step was refused: the job's run is not there */
 	int64_t began;           /* when; set by ck_watch_start */
 };
 

@@ -55,7 +55,7 @@ bool ck_deadline_reached(ckpt *ck)
 		return false;
 	ck_end_time_forget(&ck->end_query);
 	if (rc == 1)
-		ck->set.end_time = end;
+		ck->set.end_time = end ? end + ck->set.over_seconds : 0;
 	d.end = (double)ck->set.end_time;
 	ck->deadline_seen = ck_deadline_near(&d);
 	return ck->deadline_seen;

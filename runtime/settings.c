@@ -119,8 +119,8 @@ static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *o
 			struct ck_settings *out, struct ck_error *err)
 {
 	ck_getenv from = sealed ? get : (ck_getenv)NULL;
-	uint64_t keep = CK_DEFAULT_KEEP, margin = CK_DEFAULT_MARGIN_SECONDS, end = 0, submit = 0,
-		 timeout;
+	uint64_t keep = CK_DEFAULT_KEEP, margin = CK_DEFAULT_MARGIN_SECONDS, end = 0, over = 0,
+		 submit = 0, timeout;
 	int rc;
 
 	if (options->keep < 0 || options->keep > CK_KEEP_MAX)
@@ -134,6 +134,7 @@ static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *o
 		if ((rc = load_u64(from, CK_ENV_KEEP, 1, CK_KEEP_MAX, keep, &keep, err)) ||
 		    (rc = load_u64(from, CK_ENV_MARGIN, 0, 1000000000, margin, &margin, err)) ||
 		    (rc = load_u64(from, CK_ENV_END_TIME, 0, INT64_MAX, 0, &end, err)) ||
+		    (rc = load_u64(from, CK_ENV_OVERTIME, 0, 1000000000, 0, &over, err)) ||
 		    (rc = load_u64(from, CK_ENV_SUBMIT_TIME, 0, INT64_MAX, 0, &submit, err)))
 			return rc;
 	}
@@ -144,6 +145,7 @@ static int load_numbers(ck_getenv get, bool sealed, const struct ckpt_options *o
 	out->margin_seconds =
 		options->margin_seconds > 0 ? options->margin_seconds : (double)margin;
 	out->end_time = (int64_t)end;
+	out->over_seconds = (int64_t)over;
 	out->submit_time = (int64_t)submit;
 	out->timeout_ms = timeout * 1000;
 	return load_every(get, sealed, options, &out->every, err);

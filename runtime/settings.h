@@ -28,8 +28,9 @@ struct ck_settings {
 	struct ck_interval every;
 	uint32_t keep;
 	double margin_seconds;
-	int64_t end_time;    /* seconds since 1970; 0: none known */
-	int64_t submit_time; /* of the job; 0: unknown */
+	int64_t end_time;     /* seconds since 1970; 0: none known */
+	int64_t over_seconds; /* of it, how long after the job's time limit (OverTimeLimit) */
+	int64_t submit_time;  /* of the job; 0: unknown */
 	struct ck_resume resume;
 	char from[PATH_MAX]; /* run or step directory to begin from, "" none */
 	bool level_asked;    /* verify with `level`, else as the case is */

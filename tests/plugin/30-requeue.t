@@ -106,6 +106,12 @@ slurm scancel "${jobs[exec-cancel]}"
 sed -i 's/^srun/exec srun/' "$CASE/job.sh"
 jobs[exec-cancel]=$(submit_kept job.sh)
 
+begin held -t 5 --comment=ticket-5 <<'END'
+#!/bin/bash
+./pretend open; ./pretend save 44; ./pretend mark hold 44 "no progress"
+exit 1
+END
+
 begin array -t 5 --array=1-3 <<'END'
 #!/bin/bash
 echo "element $SLURM_ARRAY_TASK_ID, start ${SLURM_RESTART_COUNT:-0}"
@@ -172,6 +178,13 @@ tap_is "$(count_lines "not requeued: exit code 139; 'scontrol requeue' resumes t
 at supervised
 wait_end "$job" 120
 tap_is "$(job_field "$job" Restarts).$(count_lines requeu "$out")" 0.0 "SLURM_CKPT_SUPERVISED=1: not a word"
+
+at held
+wait_field "$job" Restarts 1 60
+tap_ok $? "no progress: requeued, and held"
+tap_is "$(slurm scontrol show job "$job" | sed -n 's/^ *Comment=\(.*[^ ]\) *$/\1/p')" "ticket-5; ckpt: no progress" \
+	"... with the reason behind the user's own comment"
+slurm scancel "$job"
 
 at array
 wait_restart "${job}_2" 1 120

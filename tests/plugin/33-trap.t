@@ -42,10 +42,9 @@ trap './pretend open; ./pretend save 7; ./pretend mark requeue 7 "signal 15"; ex
 while :; do sleep 0.1; done
 END
 begin exit <<'END'
-trap 'echo "exit ${SLURM_RESTART_COUNT:-0}"; [ -z "$over" ] || rm inputs' EXIT
-: >inputs
+trap 'echo "exit ${SLURM_RESTART_COUNT:-0}, ${over:+over}"' EXIT
 END
-begin grace -p low -w n4 --exclusive <<'END'
+begin grace -p low -w n2 --exclusive <<'END'
 trap 'echo "term ${SLURM_RESTART_COUNT:-0}"; exit 9' TERM
 END
 
@@ -54,8 +53,7 @@ for name in term goes-on exit; do
 	stop_tasks
 done
 at grace
-wait_file 'stopper 0: start 0' "$out" 60
-preempt n4 1 >/dev/null
+wait_file 'stopper 0: start 0' "$out" 120 && preempt n2 1 >/dev/null
 
 at term
 wait_file '^term 0' "$out" 60
@@ -65,9 +63,8 @@ wait_field "$job" Restarts 1 10
 tap_ok $? "... the job is requeued"
 
 at exit
-wait_file '^exit 0' "$out" 60
-tap_ok $? "a trap on EXIT runs in a start that is interrupted"
-tap_ok "[ -e '$CASE/inputs' ]" "... and can tell that it is not the end"
+wait_file '^exit 0, $' "$out" 60
+tap_ok $? "a trap on EXIT runs in a start that is interrupted, and can tell that it is not the end"
 wait_restart "$job" 1 120
 
 at goes-on
@@ -82,7 +79,7 @@ tap_is "$(count_lines '^over 1' "$out")" 1 "... and then it is over"
 at exit
 wait_end "$job" 120
 tap_is "$(count_lines '^after' "$out").$(count_lines '^after 1: 0' "$out")" 1.1 "no line after srun ran before the last start"
-tap_ok "[ ! -e '$CASE/inputs' ]" "... whose trap knows that it is the end"
+tap_is "$(count_lines '^exit 1, over$' "$out")" 1 "... whose trap knows that it is the end"
 
 at grace
 wait_file '^term 0' "$out" 60

@@ -8,7 +8,7 @@ write job.sh <<'END'
 #!/bin/bash
 #SBATCH -J ckpt-refusal -o out-%j -t 5 --ckpt --ckpt-dir=runs
 echo "script ${SLURM_RESTART_COUNT:-0}"
-srun bash -c '[ "$SLURM_RESTART_COUNT" ] || { mv runs gone; exit 75; }'
+srun bash -c '[ "$SLURM_RESTART_COUNT" ] || { mkdir away; mv runs away; exit 75; }'
 END
 job=$(submit_kept job.sh)
 wait_restart "$job" 1 120
@@ -26,6 +26,24 @@ as_user scontrol requeue "$job"
 wait_restart "$job" 3 120
 wait_end "$job" 120
 tap_is "$(job_field "$job" JobState)" COMPLETED "a run that is there is no matter"
+
+# A directory that is another one at each start. The script does not look at srun's exit code.
+new_case moved
+write job.sh <<'END'
+#!/bin/bash
+#SBATCH -J ckpt-refusal -o out-%j -t 5 --ckpt
+trap 'echo "term"; exit 0' TERM
+srun --ckpt-dir="runs/start-${SLURM_RESTART_COUNT:-0}" bash -c '[ "$SLURM_RESTART_COUNT" ] || exit 75'
+echo "after ${SLURM_RESTART_COUNT:-0}"
+END
+job=$(submit_kept job.sh)
+wait_restart "$job" 1 120
+wait_end "$job" 120
+tap_is "$(job_field "$job" JobState).$(job_field "$job" ExitCode)" FAILED.78:0 "another --ckpt-dir after a restart: the job fails with 78"
+tap_is "$(count_lines "^ckpt: this job has run before, $CASE/runs/start-1/mini-$job is missing: its run is $CASE/runs/start-0/mini-$job; --ckpt-dir" "out-$job")" 1 \
+	"... one line names both directories"
+tap_is "$(count_lines '^ckpt: ending the job' "out-$job")" 1 "... and one says that the job is ended"
+tap_is "$(count_lines '^after' "out-$job")" 0 "... no line after srun ran"
 
 # Another job with the same id, as after slurmctld has lost its state.
 new_case other

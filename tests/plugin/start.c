@@ -61,6 +61,17 @@ static void refuses(void)
 	like(err.text, "create the empty directory", "... and what to do");
 	is_int(access(base, F_OK), -1, "... and nothing is made");
 
+	ok(start.lost_run, "... and known to be a loss");
+
+	snprintf(base, sizeof(base), "%s/r/1", dir);
+	start = new_start(base, &opts, 0);
+	is_int(ck_start_open(io, &start, &err), 0, "a run in a directory of its start");
+	snprintf(base, sizeof(base), "%s/r/2", dir);
+	start = new_start(base, &opts, 1);
+	is_int(ck_start_open(io, &start, &err), CK_EREFUSED, "... is not in that of the next");
+	like(err.text, "/r/2/mini-7 is missing: its run is ", "... that is named");
+	like(err.text, "/r/1/mini-7; --ckpt-dir has to name the same", "... and so is the other");
+
 	make_dir(dir, "mini-7");
 	make_file(dir, "mini-7/strange", "");
 	start = new_start(dir, &opts, 1);
@@ -234,7 +245,8 @@ static void environment(void)
 	is_str(seen.text,
 	       "SLURM_CKPT_JOB=mini/7/2 SLURM_CKPT_DIR=/c/mini-7 SLURM_CKPT_NAME=mini-7 "
 	       "SLURM_CKPT_EVERY=1800s SLURM_CKPT_KEEP=3 SLURM_CKPT_MARGIN=60 SLURM_CKPT_END_TIME "
-	       "SLURM_CKPT_SUBMIT_TIME=1000 SLURM_CKPT_RESUME_MODE SLURM_CKPT_FROM "
+	       "SLURM_CKPT_OVERTIME SLURM_CKPT_SUBMIT_TIME=1000 SLURM_CKPT_RESUME_MODE "
+	       "SLURM_CKPT_FROM "
 	       "SLURM_CKPT_TAKEOVER SLURM_CKPT_VERIFY SLURM_CKPT_WORLD SLURM_CKPT_FAIL "
 	       "SLURM_CKPT_STAGING SLURM_CKPT_KEEP_EVERY "
 	       "SLURM_CKPT_RUN_ID=abc SLURM_CKPT_RESUME "
